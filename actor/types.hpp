@@ -17,15 +17,16 @@
 
 namespace starling::actor {
 
-/// The actors of a job by role; defined in interfaces.hpp.
+/// The actors of a job, sorted into workers, owners and the coordinator; defined in interfaces.hpp.
 struct Directory;
 using DirectoryPtr = std::shared_ptr<const Directory>;
 
-/// The result of Task::plan(): the ranges that a worker reads next.
+/// The result of Task::plan().
 struct Planned {
   /// The number of steps that the worker has finished.
   core::Step step = 0;
-  std::vector<core::RangeRows> wanted;
+  /// The ranges, or the rows of them, that the worker reads for the step after `step`.
+  std::vector<core::RangeRows> plan;
 };
 /// The result of Task::compute().
 struct Computed {
@@ -53,10 +54,10 @@ struct Report {
   /// Samples of all steps that the worker has finished.
   std::uint64_t samples = 0;
   /// The total times for which it waited at barriers, and for which it computed.
-  core::Time waited{};
-  core::Time computed{};
+  core::Time wait_time{};
+  core::Time compute_time{};
   /// The total time for which injected delays held its updates back.
-  core::Time delayed{};
+  core::Time delay_time{};
   /// The sum and the number of the losses: since the last report that the observer got, or since
   /// the start if this is part of a MemberReport.
   double loss_sum = 0;
@@ -118,8 +119,8 @@ struct ReadRanges {
   std::size_t bytes_max = SIZE_MAX;
 };
 
-/// Asks a member for the answer of another one: of `member` or, if that is absent, of the one in
-/// charge (see core::MemberCore::ask).
+/// Asks a member to get an answer from another one: from `member` or, if that is absent, from the
+/// coordinator or the primary of the range (see core::MemberCore::ask).
 struct AskMember {
   std::optional<core::MemberId> member;
   core::Question question;

@@ -38,7 +38,7 @@ struct Barrier {
   return {std::move(rule), beta, weighting};
 }
 
-/// Returns whether a worker at step `own_step` that sees the steps `seen` of others may pass.
+/// Returns true if a worker at step `own_step` that sees the steps `seen` of others may pass.
 [[nodiscard]] bool admits(const Barrier& barrier, Step own_step, std::span<const Step> seen);
 
 /// Returns the step that every seen worker must have reached for the worker to pass; nullopt if the
@@ -49,8 +49,9 @@ struct Barrier {
 /// or a RuleWithRounds.
 [[nodiscard]] bool needs_paces(const Barrier& barrier);
 
-/// Returns the step up to which a worker that sees the paces `others` may go on without asking
-/// again; its own step if it must wait, as always between rounds. Requires: needs_paces(barrier).
+/// Returns the end of the run that a worker may begin now: the step up to which it may go on
+/// without asking again, because it sees the paces `others`. Returns its own step if it must wait,
+/// as it always must between rounds. Requires: needs_paces(barrier).
 [[nodiscard]] Step run_to(const Barrier& barrier, const Pace& own, std::span<const Pace> others);
 
 /// Returns true if each worker tunes the barrier for itself, by a Tuner (tuner.hpp): the barrier at
@@ -73,12 +74,14 @@ struct Barrier {
 /// Returns true if the rule lets all workers go on together, once all wait (RuleWithRounds).
 [[nodiscard]] bool has_rounds(const Barrier& barrier);
 
-/// Returns for each of the workers, which all wait, the step up to which it may go on. Requires:
+/// Begins a round, for which all workers wait: returns for each of them the step up to which it may
+/// go on. Requires:
 /// has_rounds(barrier).
 [[nodiscard]] std::vector<Step> round(const Barrier& barrier, std::span<const Pace> workers);
 
-/// Returns the step that every seen worker has reached when a worker begins the iteration after
-/// `own_step`, in a run or not; nullopt if the barrier promises none.
+/// Returns the step that every seen worker is guaranteed to have reached when a worker begins the
+/// iteration after `own_step`, in the middle of a run too; nullopt if the barrier guarantees none.
+/// (floor() is for the begin of a run only.)
 [[nodiscard]] std::optional<Step> promised_floor(const Barrier& barrier, Step own_step);
 
 /// Returns how many workers the rule sees if there are `others` other live workers: all of them, or
@@ -89,19 +92,19 @@ struct Barrier {
 /// Returns true for ASP and for barriers that equal it (s = infinity, beta = 0).
 [[nodiscard]] bool always_passes(const Barrier& barrier);
 
-/// Returns whether workers draw random others at this barrier. If so, a Recheck (recheck.hpp)
+/// Returns true if workers draw random others at this barrier. If so, a Recheck (recheck.hpp)
 /// decides when a waiting worker draws again.
 [[nodiscard]] inline bool is_sampled(const Barrier& barrier) {
   return is_tuned(barrier) || (barrier.sample && !always_passes(barrier));
 }
 
-/// Returns whether workers draw others with weights that differ. Workers that ask each other learn
+/// Returns true if workers draw others with weights that differ. Workers that ask each other learn
 /// these weights, so the barrier works in hybrid and peer mode only.
 [[nodiscard]] inline bool is_weighted(const Barrier& barrier) {
   return is_sampled(barrier) && barrier.weighting != Weighting::uniform;
 }
 
-/// Returns whether one member must know every worker's step; the barrier then works in central mode
+/// Returns true if one member must know every worker's step; the barrier then works in central mode
 /// only.
 [[nodiscard]] bool needs_every_step(const Barrier& barrier);
 
@@ -136,7 +139,7 @@ struct Barrier {
 /// A barrier as help texts list it.
 struct Description {
   /// An example that parse() reads.
-  std::string form;
+  std::string example;
   /// When a worker passes the barrier, and whose steps the rule sees.
   std::string summary;
   bool central_only;

@@ -41,15 +41,15 @@ void for_each_alternative(Visit visit) {
   }(std::type_identity<Set>{});
 }
 
-/// Returns the example `A::form` of each alternative, as `--help` lists them: "a:x=1 | b".
+/// Returns the example `A::example` of each alternative, as `--help` lists them: "a:x=1 | b".
 template <class Set>
-[[nodiscard]] std::string forms_of(std::string_view separator = " | ") {
-  std::string forms;
+[[nodiscard]] std::string examples_of(std::string_view separator = " | ") {
+  std::string examples;
   for_each_alternative<Set>([&]<class A>(const A&) {
-    if (!forms.empty()) forms += separator;
-    forms += A::form;
+    if (!examples.empty()) examples += separator;
+    examples += A::example;
   });
-  return forms;
+  return examples;
 }
 
 /// Reads `name[:options]`. `noun` says in errors what the set contains: "unknown schedule 'stp'".

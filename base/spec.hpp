@@ -51,12 +51,12 @@ class SpecReader {
   std::vector<std::string> texts(std::string_view key);
   /// Reads a duration with its unit, such as 20ms; parse_duration() defines the format.
   std::chrono::nanoseconds duration(std::string_view key, std::chrono::nanoseconds fallback);
-  /// Returns whether `key` stands among the options as a word, without `=VALUE`. Refuses
+  /// Returns true if `key` stands among the options as a word, without `=VALUE`. Refuses
   /// `key=VALUE` and a word that is given twice.
   bool flag(std::string_view key);
   /// Reads the next positional option; empty if none is left.
   std::string positional();
-  /// Returns whether `key=` is present.
+  /// Returns true if `key=` is present.
   [[nodiscard]] bool has(std::string_view key) const;
   /// Records an error that the caller has found; finish() puts the spec's name in front of it.
   void refuse(std::string message);

@@ -32,7 +32,7 @@ struct HuberRegression {
   static float huber(float r) { return std::abs(r) <= 1 ? r * r / 2 : std::abs(r) - 0.5F; }
 
   float gradient(std::span<const float> w, const models::Table& data, models::Batch batch,
-                 std::span<float> g, models::Pass&) const {
+                 std::span<float> g, models::ComputeContext&) const {
     float loss = 0;
     const auto share = 1 / static_cast<float>(batch.size());
     for (const std::uint32_t i : batch) {
@@ -46,7 +46,7 @@ struct HuberRegression {
   }
 
   models::Metrics evaluate(std::span<const float> w, const models::Table& data, models::Batch batch,
-                           models::Pass&) const {
+                           models::ComputeContext&) const {
     double loss = 0;
     double error = 0;
     for (const std::uint32_t i : batch) {

@@ -48,7 +48,7 @@ struct RingModel {
   }
 
   double gradient(std::span<const double> w, const Rings& data, models::Batch batch,
-                  std::span<double> g, models::Pass&) const {
+                  std::span<double> g, models::ComputeContext&) const {
     double loss = 0;
     const double share = 1 / static_cast<double>(batch.size());
     for (const std::uint32_t i : batch) {
@@ -63,7 +63,7 @@ struct RingModel {
   }
 
   models::Metrics evaluate(std::span<const double> w, const Rings& data, models::Batch batch,
-                           models::Pass&) const {
+                           models::ComputeContext&) const {
     double loss = 0;
     double right = 0;
     for (const std::uint32_t i : batch) {

@@ -49,14 +49,14 @@ int main() {
 
   actor::Hooks<double> hooks;
   hooks.schedule = [](auto&) { return std::vector<actor::Selection>{{"sums"}}; };
-  hooks.push = [&](auto& turn) -> std::vector<actor::Update<double>> {
+  hooks.push = [&](auto& context) -> std::vector<actor::Update<double>> {
     std::vector<double> sums(3 * clusters);
     double objective = 0;
-    for (std::size_t p = turn.worker(); p < points.size(); p += turn.workers()) {
+    for (std::size_t p = context.worker(); p < points.size(); p += context.workers()) {
       std::size_t best = 0;
       double nearest = INFINITY;
       for (std::size_t c = 0; c < clusters; ++c) {
-        const Point at = centre(turn.get("sums"), c, points);
+        const Point at = centre(context.get("sums"), c, points);
         const double distance = std::hypot(points[p][0] - at[0], points[p][1] - at[1]);
         if (distance < nearest) best = c, nearest = distance;
       }
@@ -66,9 +66,9 @@ int main() {
       objective += nearest * nearest / static_cast<double>(points.size());
     }
     std::vector<double> change = sums;
-    for (std::size_t i = 0; i < sums.size(); ++i) change[i] -= last_sums[turn.worker()][i];
-    last_sums[turn.worker()] = std::move(sums);
-    const auto step = static_cast<std::uint32_t>(turn.step());
+    for (std::size_t i = 0; i < sums.size(); ++i) change[i] -= last_sums[context.worker()][i];
+    last_sums[context.worker()] = std::move(sums);
+    const auto step = static_cast<std::uint32_t>(context.step());
     return {{"sums", change}, {"objective", {objective}, std::vector{step}}};
   };
 

@@ -43,19 +43,19 @@ int main() {
 
   actor::Hooks<double> hooks;
   // A worker reads the ranks of the pages that link to its own pages.
-  hooks.schedule = [&](auto& turn) -> std::vector<actor::Selection> {
+  hooks.schedule = [&](auto& context) -> std::vector<actor::Selection> {
     std::set<std::uint32_t> rows;
-    for (auto page = turn.worker(); page < pages; page += turn.workers())
+    for (auto page = context.worker(); page < pages; page += context.workers())
       rows.insert(linked_by[page].begin(), linked_by[page].end());
     return {{"rank", std::vector(rows.begin(), rows.end())}};
   };
   // From these ranks the worker computes the ranks of its own pages.
-  hooks.push = [&](auto& turn) -> std::vector<actor::Update<double>> {
+  hooks.push = [&](auto& context) -> std::vector<actor::Update<double>> {
     std::vector<std::uint32_t> rows;
     std::vector<double> ranks;
-    for (auto page = turn.worker(); page < pages; page += turn.workers()) {
+    for (auto page = context.worker(); page < pages; page += context.workers()) {
       rows.push_back(page);
-      ranks.push_back(rank(page, [&](std::uint32_t p) { return turn.row("rank", p)[0]; }));
+      ranks.push_back(rank(page, [&](std::uint32_t p) { return context.row("rank", p)[0]; }));
     }
     return {{"rank", ranks, rows}};
   };

@@ -48,7 +48,7 @@ struct QuantileRegression {
   [[nodiscard]] float slope(float above) const { return above > 0 ? -q : 1 - q; }
 
   double gradient(std::span<const float> w, const models::Table& data, models::Batch batch,
-                  std::span<float> g, models::Pass& pass) const {
+                  std::span<float> g, models::ComputeContext& context) const {
     for (const std::uint32_t i : batch) {
       const float derivative =
           slope(data.label(i) - estimate(w, data, i)) / static_cast<float>(batch.size());
@@ -56,11 +56,11 @@ struct QuantileRegression {
       for (std::size_t j = 0; j < features; ++j) g[j] += derivative * x[j];
       g.back() += derivative;
     }
-    return evaluate(w, data, batch, pass)[0].value;
+    return evaluate(w, data, batch, context)[0].value;
   }
 
   models::Metrics evaluate(std::span<const float> w, const models::Table& data, models::Batch batch,
-                           models::Pass&) const {
+                           models::ComputeContext&) const {
     double loss = 0;
     double below = 0;
     for (const std::uint32_t i : batch) {
@@ -73,7 +73,7 @@ struct QuantileRegression {
 
   /// Computes the predictions that `predict` writes.
   static void predict(std::span<const float> w, const models::Table& data, models::Batch batch,
-                      models::Pass&, std::span<float> out) {
+                      models::ComputeContext&, std::span<float> out) {
     std::ranges::transform(batch, out.begin(), [&](auto i) { return estimate(w, data, i); });
   }
 };

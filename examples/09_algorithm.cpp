@@ -42,20 +42,21 @@ class KMeans {
   }
 
   /// A worker reads what the step before has found.
-  static std::vector<actor::Selection> schedule(const actor::Turn<double>& turn) {
-    const auto step = static_cast<std::uint32_t>(turn.step());
+  static std::vector<actor::Selection> schedule(const actor::StepContext<double>& context) {
+    const auto step = static_cast<std::uint32_t>(context.step());
     return {{"sums", std::vector{step == 0 ? 0 : step - 1}}};
   }
 
   /// The present workers share the samples, so a step after a worker has died covers all of them.
-  [[nodiscard]] std::vector<actor::Update<double>> push(const actor::Turn<double>& turn) const {
-    const auto step = static_cast<std::uint32_t>(turn.step());
+  [[nodiscard]] std::vector<actor::Update<double>> push(
+      const actor::StepContext<double>& context) const {
+    const auto step = static_cast<std::uint32_t>(context.step());
     std::vector<double> sums(clusters_ * width());
     double total = 0;
     double count = 0;
     const auto centres =
-        centres_of(turn.step() == 0 ? std::span<const double>{} : turn.row("sums", step - 1));
-    for (std::size_t i = turn.share(); i < data_.size(); i += turn.shares()) {
+        centres_of(context.step() == 0 ? std::span<const double>{} : context.row("sums", step - 1));
+    for (std::size_t i = context.share(); i < data_.size(); i += context.shares()) {
       const auto x = data_.dense_row(i);
       std::size_t best = 0;
       double nearest = std::numeric_limits<double>::infinity();
@@ -114,8 +115,8 @@ class KMeans {
 actor::Algorithm<double> make_kmeans(SpecReader& options, const Table& data) {
   const KMeans kmeans{data, options.count("k", 10, 1, 1000), options.count("steps", 10, 1, 10'000)};
   return {.tensors = kmeans.tensors(),
-          .hooks = {.schedule = [](auto& turn) { return KMeans::schedule(turn); },
-                    .push = [kmeans](auto& turn) { return kmeans.push(turn); }},
+          .hooks = {.schedule = [](auto& context) { return KMeans::schedule(context); },
+                    .push = [kmeans](auto& context) { return kmeans.push(context); }},
           .evaluate = [](const auto& tensors) { return KMeans::evaluate(tensors); }};
 }
 

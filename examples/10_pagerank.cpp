@@ -55,20 +55,22 @@ class PageRank {
   }
 
   /// A worker reads the ranks of the pages that link to its own pages.
-  [[nodiscard]] std::vector<actor::Selection> schedule(const actor::Turn<double>& turn) const {
+  [[nodiscard]] std::vector<actor::Selection> schedule(
+      const actor::StepContext<double>& context) const {
     std::set<std::uint32_t> rows;
-    for (auto page = turn.share(); page < pages_; page += turn.shares())
+    for (auto page = context.share(); page < pages_; page += context.shares())
       rows.insert(web_.linked_by[page].begin(), web_.linked_by[page].end());
     return {{"rank", std::vector(rows.begin(), rows.end())}};
   }
 
   /// From these ranks the worker computes the ranks of its own pages.
-  [[nodiscard]] std::vector<actor::Update<double>> push(const actor::Turn<double>& turn) const {
+  [[nodiscard]] std::vector<actor::Update<double>> push(
+      const actor::StepContext<double>& context) const {
     std::vector<std::uint32_t> rows;
     std::vector<double> ranks;
-    for (auto page = turn.share(); page < pages_; page += turn.shares()) {
+    for (auto page = context.share(); page < pages_; page += context.shares()) {
       rows.push_back(page);
-      ranks.push_back(rank(page, [&](std::uint32_t from) { return turn.row("rank", from)[0]; }));
+      ranks.push_back(rank(page, [&](std::uint32_t from) { return context.row("rank", from)[0]; }));
     }
     return {{"rank", std::move(ranks), std::move(rows)}};
   }
@@ -105,8 +107,8 @@ Result<actor::Algorithm<double>> make_pagerank(SpecReader& options, const Web& w
   const PageRank pagerank{web, pages};
   return actor::Algorithm<double>{
       .tensors = pagerank.tensors(),
-      .hooks = {.schedule = [pagerank](auto& turn) { return pagerank.schedule(turn); },
-                .push = [pagerank](auto& turn) { return pagerank.push(turn); },
+      .hooks = {.schedule = [pagerank](auto& context) { return pagerank.schedule(context); },
+                .push = [pagerank](auto& context) { return pagerank.push(context); },
                 // An owner replaces the ranks that it holds by the pushed ones.
                 .pull = [](const actor::KeySlice&, auto value,
                            auto update) { std::ranges::copy(update, value.begin()); }},

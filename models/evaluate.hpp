@@ -28,8 +28,8 @@ requires Model<M, D>
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
     arena.reset();
     Random random{0};
-    Pass pass{random, arena, false};
-    const Metrics chunk = model.evaluate(w, data, rows, pass);
+    ComputeContext context{random, arena, false};
+    const Metrics chunk = model.evaluate(w, data, rows, context);
     const double share = static_cast<double>(rows.size()) / static_cast<double>(size);
     if (total.empty())
       for (const Metric& metric : chunk) total.push_back({metric.name, 0});

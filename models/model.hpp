@@ -20,7 +20,7 @@ namespace starling::models {
 using Batch = std::span<const std::uint32_t>;
 
 /// The arguments of gradient and evaluate besides parameters and data.
-struct Pass {
+struct ComputeContext {
   /// Seeded by (job seed, worker, step), so that a step repeats exactly, dropout included.
   Random& random;
   /// Scratch memory, which is emptied before every call.
@@ -71,12 +71,12 @@ concept PrefetchableData = DataSet<D> && requires(const D data, Batch batch) {
 template <class M, class D>
 concept Model = DataSet<D> &&
     requires(const M model, const D data, Batch batch, std::span<typename M::Scalar> g,
-             std::span<const typename M::Scalar> w, Random random, Pass pass) {
+             std::span<const typename M::Scalar> w, Random random, ComputeContext context) {
   requires std::floating_point<typename M::Scalar>;
   { model.parameters() } -> std::convertible_to<std::vector<Parameter>>;
   {model.initialise(g, random)};
-  { model.gradient(w, data, batch, g, pass) } -> std::convertible_to<double>;
-  { model.evaluate(w, data, batch, pass) } -> std::convertible_to<Metrics>;
+  { model.gradient(w, data, batch, g, context) } -> std::convertible_to<double>;
+  { model.evaluate(w, data, batch, context) } -> std::convertible_to<Metrics>;
 };
 
 /// A model that can list the rows of its row-sparse parameters that a batch touches. gradient and

@@ -27,7 +27,7 @@ std::uint64_t rounded_steps(double epochs, std::uint64_t steps_per_epoch) {
       std::min(std::round(epochs * static_cast<double>(steps_per_epoch)), 1e15));
 }
 
-/// Returns whether each batch has a sample, and all together have at most `round_size_max`.
+/// Returns true if each batch has a sample, and all together have at most `round_size_max`.
 bool are_valid(std::span<const std::uint64_t> sizes) {
   std::uint64_t sum = 0;
   for (const std::uint64_t size : sizes) {

@@ -55,9 +55,9 @@ class TrainingLoop {
     Random random = Random::stream(options_.seed, 0, steps_);
     order_.batch(0, steps_, batch_);
     arena_.reset();
-    Pass pass{.random = random, .arena = arena_};
+    ComputeContext context{.random = random, .arena = arena_};
     if (std::exchange(is_gradient_dirty_, true)) std::ranges::fill(g_, T{0});
-    const double loss = model_.gradient(std::span<const T>{w_}, data_, batch_, g_, pass);
+    const double loss = model_.gradient(std::span<const T>{w_}, data_, batch_, g_, context);
     is_gradient_dirty_ = false;
     ++steps_;
     for (const ParameterGroup& group : groups_) update(group);

@@ -1,4 +1,4 @@
-/// Whether a test runs under a sanitizer.
+/// A constant that says if a test runs under a sanitizer.
 #pragma once
 
 namespace starling {

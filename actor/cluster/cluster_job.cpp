@@ -20,7 +20,7 @@ Result<void> ClusterJob::found(const core::ConfigurationPtr& configuration) {
 Result<void> ClusterJob::join(const core::ConfigurationPtr& configuration, std::size_t workers,
                               Random& random) {
   if (auto made = make_local_job(configuration); !made) return made;
-  add_joiners(roles_of_newcomer(prepared_->options().mode, node_, workers), random);
+  add_joiners(members_of_newcomer(prepared_->options().mode, node_, workers), random);
   return start_members();
 }
 
@@ -46,13 +46,14 @@ Result<void> ClusterJob::start_members() {
 }
 
 void ClusterJob::rejoin(const std::vector<core::MemberId>& excluded, Random& random) {
-  std::vector<core::Member> roles;
+  std::vector<core::Member> members;
   {
     const std::lock_guard lock{mutex_};
     for (const core::MemberId id : excluded)
-      if (const auto role = roles_.find(id); role != roles_.end()) roles.push_back(role->second);
+      if (const auto own = own_members_.find(id); own != own_members_.end())
+        members.push_back(own->second);
   }
-  add_joiners(std::move(roles), random);
+  add_joiners(std::move(members), random);
   local_->start_members();
 }
 
@@ -121,7 +122,7 @@ void ClusterJob::note_gone(const core::WorkerProgress& gone) {
     // with step 0. Nobody knows where another worker began.
     const bool began_at_0 = gone.worker.incarnation == 1 &&
                             gone.worker.id < prepared_->options().workers &&
-                            text_of(settings_, "resume").empty();
+                            setting_of(settings_, "resume").empty();
     count.first_step = began_at_0 ? core::Step{0} : gone.step;
   }
   if (gone.step > *count.first_step)
@@ -182,7 +183,7 @@ wire::JobStatus ClusterJob::status() {
       continue;
     status.local_members.push_back(
         {report.member, report.incarnation, static_cast<std::uint8_t>(report.state), report.why,
-         report.worker.step, report.worker.samples, report.worker.waited.count(),
+         report.worker.step, report.worker.samples, report.worker.wait_time.count(),
          report.worker.loss_sum, report.worker.loss_count, report.worker.draws,
          report.worker.passes, report.worker.drawn, report.worker.reads, report.is_paused,
          report.held, report.worker.deal, report.worker.updates});
@@ -288,8 +289,8 @@ bool ClusterJob::are_workers_done(const std::vector<actor::MemberReport>& report
   const std::lock_guard lock{mutex_};
   bool has_workers = false;
   for (const auto& report : reports) {
-    const auto role = roles_.find(report.member);
-    if (role == roles_.end() || !role->second.works) continue;
+    const auto own = own_members_.find(report.member);
+    if (own == own_members_.end() || !own->second.works) continue;
     has_workers = true;
     if (report.state != actor::MemberReport::State::done) return false;
   }
@@ -311,7 +312,7 @@ void ClusterJob::add_joiners(std::vector<core::Member> members, Random& random) 
 
 void ClusterJob::set_role(const core::Member& member) {
   const std::lock_guard lock{mutex_};
-  roles_[member.id] = member;
+  own_members_[member.id] = member;
 }
 
 void ClusterJob::set_routes(const core::Configuration& configuration) {

@@ -16,8 +16,8 @@
 
 #include "starling/actor/cluster/cluster_node.hpp"
 #include "starling/actor/cluster/job_name.hpp"
+#include "starling/actor/cluster/member_placement.hpp"
 #include "starling/actor/cluster/recent_figures.hpp"
-#include "starling/actor/cluster/roles.hpp"
 #include "starling/actor/wire/transport.hpp"
 
 namespace starling::actor {
@@ -56,7 +56,7 @@ class ClusterJob {
   Result<void> join(const core::ConfigurationPtr& configuration, std::size_t workers,
                     Random& random);
 
-  /// Starts, for each of the `excluded` members of this node, a new one in the same role, which
+  /// Starts, for each of the `excluded` members of this node, a new one with the same parts, which
   /// asks to join.
   void rejoin(const std::vector<core::MemberId>& excluded, Random& random);
 
@@ -174,7 +174,7 @@ class ClusterJob {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - founded_at_);
   }
 
-  /// Whether this node has workers and all have made their last step, so that they wait for no
+  /// True if this node has workers and all have made their last step, so that they wait for no
   /// other node.
   [[nodiscard]] bool are_workers_done(const std::vector<actor::MemberReport>& reports);
 
@@ -319,12 +319,12 @@ class ClusterJob {
   /// `done` or `stopped` from the first call of stop() on.
   wire::JobState state_ = wire::JobState::running;
 
-  /// Guards routes_, roles_, configuration_ and the pointer local_.
+  /// Guards routes_, own_members_, configuration_ and the pointer local_.
   std::mutex mutex_;
   /// The node of each member.
   std::map<core::MemberId, wire::NodeId> routes_;
-  /// This node's members, present and former, with their roles.
-  std::map<core::MemberId, core::Member> roles_;
+  /// This node's members, present and former.
+  std::map<core::MemberId, core::Member> own_members_;
   core::ConfigurationPtr configuration_;
   /// For the loop's thread only: why the job is blocked (empty if it is not), when it was last not
   /// blocked, and whether a line was logged that it waits.

@@ -103,10 +103,10 @@ bool ClusterNode::Impl::can_hand_over() {
   const std::size_t others = live_nodes().size() - 1;
   bool is_enough = true;
   for (auto& [id, job] : all_jobs()) {
-    const std::size_t copies = job->prepared().options().copies;
-    if (others >= copies) continue;
+    const std::size_t replication_factor = job->prepared().options().replication_factor;
+    if (others >= replication_factor) continue;
     is_enough = false;
-    log_for_job(id, "each of its ranges has " + std::to_string(copies) +
+    log_for_job(id, "each of its ranges has " + std::to_string(replication_factor) +
                         " copies, and there are only " + std::to_string(others) +
                         " other nodes: leaves without making new copies");
   }

@@ -97,7 +97,7 @@ class ClusterNode {
   [[nodiscard]] const std::string& address() const;
   [[nodiscard]] wire::NodeId id() const;
   [[nodiscard]] wire::NodeStatus status();
-  /// Whether a node or client that may do so has asked the node to leave. The caller must then call
+  /// True if a node or client that may do so has asked the node to leave. The caller must then call
   /// leave().
   [[nodiscard]] bool is_asked_to_leave() const;
   /// Why the cluster refuses the node; empty if it does not. The caller must destroy a refused

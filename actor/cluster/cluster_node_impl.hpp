@@ -67,10 +67,10 @@ class ClusterNode::Impl {
   /// The job's name, or its number if this node does not know the job.
   [[nodiscard]] std::string name_of_job(JobId job) const;
 
-  /// Whether there are enough other nodes to hold all replicas of every job's ranges. Logs each job
+  /// True if there are enough other nodes to hold all replicas of every job's ranges. Logs each job
   /// for which there are not: its ranges then have fewer replicas.
   bool can_hand_over();
-  /// Whether all members here have left their jobs or have failed.
+  /// True if all members here have left their jobs or have failed.
   bool has_handed_over();
 
   // --- receiving (cluster_messages.cpp) ---
@@ -81,9 +81,10 @@ class ClusterNode::Impl {
   /// On the endpoint's thread. Logs why a frame is dropped, but at most once in `drop_log_period`,
   /// because many such frames may arrive.
   void log_drop(const std::string& why);
-  /// On the endpoint's thread. Whether `sender` may send packets in the name of `node`.
+  /// Returns true if `sender` may send packets in the name of `node`. Called on the endpoint's
+  /// thread.
   bool may_send_as(NodeId node, const security::Sender& sender);
-  /// Whether a client may send this message: a request, except one to prepare or start a job.
+  /// True if a client may send this message: a request, except one to prepare or start a job.
   static bool may_come_from_client(const wire::ControlMessage& message);
   void handle(const wire::ControlMessage& message, const std::optional<security::Key>& public_key);
   /// The name of a client in JobLimits: its certificate's name or, without keys, its host.
@@ -147,7 +148,7 @@ class ClusterNode::Impl {
     return jobs_;
   }
 
-  /// Whether the node has left or has died; false if that is not certain yet.
+  /// True if the node has left or has died; false if that is not certain yet.
   [[nodiscard]] bool is_gone(NodeId node) const {
     return nodes_.is_believed_live(node, now()) == false;
   }

@@ -79,7 +79,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJo
                  wire::Refused{is_leaving_ ? "this node is leaving" : "the job is closed"});
   if (auto valid = PreparedJobs::check_settings(request.settings); !valid)
     return reply(requester, wire::Refused{valid.error().message});
-  if (auto is_free = slots_.check_name(actor::text_of(request.settings, "name"), request.job);
+  if (auto is_free = slots_.check_name(actor::setting_of(request.settings, "name"), request.job);
       !is_free)
     return reply(requester, wire::Refused{.why = is_free.error().message, .is_name_taken = true});
   if (auto reserved = reserve_slot(request); !reserved)
@@ -238,7 +238,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::SubmitJob
   if (is_leaving_) return reply(requester, wire::Refused{"this node is leaving"});
   if (auto may_submit = slots_.check_client(requester.client); !may_submit)
     return reply(requester, wire::Refused{"node " + name_ + " " + may_submit.error().message});
-  if (auto is_free = slots_.check_name(actor::text_of(request.settings, "name"), request.job);
+  if (auto is_free = slots_.check_name(actor::setting_of(request.settings, "name"), request.job);
       !is_free)
     return reply(requester, wire::Refused{.why = "node " + name_ + " " + is_free.error().message,
                                           .is_name_taken = true});

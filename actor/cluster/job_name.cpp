@@ -26,14 +26,14 @@ Result<void> check_job_name(std::string_view name) {
                std::to_string(job_name_max) + " characters"};
 }
 
-std::string text_of(const wire::JobSettings& settings, std::string_view key) {
+std::string setting_of(const wire::JobSettings& settings, std::string_view key) {
   const auto setting =
       std::ranges::find(settings, key, &std::pair<std::string, std::string>::first);
   return setting == settings.end() ? std::string{} : setting->second;
 }
 
 std::string name_of(const wire::JobSettings& settings, wire::JobId job) {
-  std::string name = text_of(settings, "name");
+  std::string name = setting_of(settings, "name");
   return check_job_name(name) ? name : std::to_string(job);
 }
 
@@ -41,9 +41,9 @@ std::string summary_of(const wire::JobSettings& settings) {
   std::string text;
   for (const auto& [key, separator] :
        {std::pair{"model", ""}, {"data", " on "}, {"mode", ", "}, {"barrier", ", "}})
-    if (const std::string value = text_of(settings, key); !value.empty())
+    if (const std::string value = setting_of(settings, key); !value.empty())
       text += (text.empty() ? "" : separator) + value;
-  const std::string exchange = text_of(settings, "exchange");
+  const std::string exchange = setting_of(settings, "exchange");
   return exchange.empty() || exchange == JobOptions{}.exchange ? text : text + ", " + exchange;
 }
 

@@ -15,7 +15,7 @@ inline constexpr std::size_t job_name_max = 64;
 [[nodiscard]] Result<void> check_job_name(std::string_view name);
 
 /// Returns the text of the setting `key`, or "" if there is none.
-[[nodiscard]] std::string text_of(const wire::JobSettings& settings, std::string_view key);
+[[nodiscard]] std::string setting_of(const wire::JobSettings& settings, std::string_view key);
 
 /// Returns the job's name or, if it has no valid one, its id in digits.
 [[nodiscard]] std::string name_of(const wire::JobSettings& settings, wire::JobId job);

@@ -62,7 +62,7 @@ class JobSlots {
   /// Returns an Error if a job other than `id` has this name.
   [[nodiscard]] Result<void> check_name(const std::string& name, wire::JobId id) const {
     for (const auto& [other, slot] : slots_)
-      if (!name.empty() && other != id && text_of(slot.settings, "name") == name)
+      if (!name.empty() && other != id && setting_of(slot.settings, "name") == name)
         return Error{"has a job called '" + name + "' already (" + summary_of(slot.settings) +
                      "); valid: another --name"};
     return {};

@@ -21,10 +21,10 @@ using actor::MemberActor;
 /// The incarnation of the members that a job starts with.
 constexpr core::Incarnation founders_incarnation = 1;
 
-std::vector<core::RangeState> set_founders_incarnation(std::vector<core::RangeState> start) {
-  for (core::RangeState& state : start)
+std::vector<core::RangeState> set_founders_incarnation(std::vector<core::RangeState> states) {
+  for (core::RangeState& state : states)
     for (core::LedgerEntry& entry : state.ledger) entry.incarnation = founders_incarnation;
-  return start;
+  return states;
 }
 
 /// The most bytes of received tensors that may wait in mailboxes. Further packets are dropped, and
@@ -40,8 +40,8 @@ class LocalJobImpl final : public LocalJob {
       : assignment_(std::move(assignment)),
         options_(std::move(options)),
         layout_(std::shared_ptr<const core::Layout>{assignment_.task, &assignment_.task->layout()}),
-        start_(std::make_shared<const std::vector<core::RangeState>>(
-            set_founders_incarnation(std::move(assignment_.start)))),
+        initial_states_(std::make_shared<const std::vector<core::RangeState>>(
+            set_founders_incarnation(std::move(assignment_.initial_states)))),
         config_(options_.control_threads > 0
                     ? options_.control_threads
                     : std::max(1U, std::thread::hardware_concurrency() / 2)),
@@ -85,7 +85,7 @@ class LocalJobImpl final : public LocalJob {
     }
     actors->model = spawn_handle(std::nullopt);
     if (configuration->coordinator) actors->coordinator = spawn_handle(std::nullopt);
-    actors->job = system_.spawn<StopsJob>(options_.stop_job);
+    actors->job = system_.spawn<JobStopper>(options_.stop_job);
     handles_.push_back(caf::actor_cast<caf::actor_addr>(actors->job));
     const auto fault = run_catching([&] { assignment_.job.on_start(actors, system_); });
     if (fault) return Error{"on_start: " + *fault};
@@ -182,12 +182,12 @@ class LocalJobImpl final : public LocalJob {
     return latest;
   }
 
-  void read_ranges(const actor::ReadRanges& wanted,
+  void read_ranges(const actor::ReadRanges& request,
                    std::function<void(std::vector<core::RangeState>)> on_read) override {
     std::vector<MemberActor> members;
     for (const LocalMember& member : all_members()) members.push_back(member.actor);
     const actor::CafThreadScope scope;
-    system_.spawn<RangeReader>(std::move(members), wanted, std::move(on_read));
+    system_.spawn<RangeReader>(std::move(members), request, std::move(on_read));
   }
 
  private:
@@ -197,7 +197,7 @@ class LocalJobImpl final : public LocalJob {
              const std::vector<core::MemberId>& seeds) {
     const JobOptions& job = assignment_.job;
     core::TrainingOptions training =
-        training_options(job, *assignment_.task, assignment_.applier, layout_, start_);
+        training_options(job, *assignment_.task, assignment_.applier, layout_, initial_states_);
     training.exchange.window =
         std::clamp<std::size_t>(credit_bytes / core::range_bytes_max / job.workers, 1, 64);
     training.deal = assignment_.deal;
@@ -207,8 +207,8 @@ class LocalJobImpl final : public LocalJob {
     member_options.members_max = static_cast<core::MemberId>(options_.members_max);
     member_options.first_configuration = first;
     member_options.seeds = seeds;
-    member_options.council.copies = job.copies;
-    member_options.council.owners = wanted_owner_count(job);
+    member_options.council.replication_factor = job.replication_factor;
+    member_options.council.owners = requested_owner_count(job);
     member_options.council.give_up_after = job.wait_for_nodes;
     // Twice the node's own limit: a node without a majority gives the job up first, and logs which
     // nodes it waited for.
@@ -345,7 +345,7 @@ class LocalJobImpl final : public LocalJob {
   Assignment assignment_;
   LocalJobOptions options_;
   std::shared_ptr<const core::Layout> layout_;
-  std::shared_ptr<const std::vector<core::RangeState>> start_;
+  std::shared_ptr<const std::vector<core::RangeState>> initial_states_;
   JobContextPtr job_context_ = std::make_shared<JobContext>();
   actor::Config config_;
   caf::actor_system system_;
@@ -362,7 +362,7 @@ class LocalJobImpl final : public LocalJob {
 
 Result<std::unique_ptr<LocalJob>> make_local_job(Assignment assignment, LocalJobOptions options) {
   if (auto valid = check(assignment.job); !valid) return std::move(valid).error();
-  if (auto valid = check_start(assignment.job, assignment.start); !valid)
+  if (auto valid = check_initial_states(assignment.job, assignment.initial_states); !valid)
     return std::move(valid).error().within("the saved state");
   if (assignment.job.workers > options.members_max)
     return Error{"workers=" + std::to_string(assignment.job.workers) + ": at most " +

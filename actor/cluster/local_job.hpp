@@ -74,9 +74,9 @@ class LocalJob {
   /// Returns the latest configuration that a member here knows; null before the first.
   [[nodiscard]] virtual core::ConfigurationPtr configuration() = 0;
   /// Reads the present states of the ranges that members here are primary of, and calls `on_read`
-  /// with them on a thread of this job's. `wanted` bounds what each member returns. Leaves out a
+  /// with them on a thread of this job's. `request` bounds what each member returns. Leaves out a
   /// member that does not answer within 2 s.
-  virtual void read_ranges(const actor::ReadRanges& wanted,
+  virtual void read_ranges(const actor::ReadRanges& request,
                            std::function<void(std::vector<core::RangeState>)> on_read) = 0;
 };
 

@@ -1,4 +1,4 @@
-/// The actors of a node's part of a job that are not members. Internal to LocalJob.
+/// Actors by which a node runs its part of a job, besides the members. Internal to LocalJob.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,11 @@
 
 namespace starling::actor {
 
-/// JobActors::job on a node.
-class StopsJob : public JobHandle::base {
+/// The actor that a user's own actors get as JobActors::job on a node: stops the whole job when it
+/// receives Stop.
+class JobStopper : public JobHandle::base {
  public:
-  StopsJob(caf::actor_config& config, std::function<void()> stop_job)
+  JobStopper(caf::actor_config& config, std::function<void()> stop_job)
       : JobHandle::base(config), stop_job_(std::move(stop_job)) {}
 
   JobHandle::behavior_type make_behavior() override {
@@ -31,18 +32,18 @@ class StopsJob : public JobHandle::base {
 /// Asks members for their ranges, passes all answers on, and ends.
 class RangeReader : public caf::event_based_actor {
  public:
-  RangeReader(caf::actor_config& config, std::vector<MemberActor> members, const ReadRanges& wanted,
-              std::function<void(std::vector<core::RangeState>)> on_read)
+  RangeReader(caf::actor_config& config, std::vector<MemberActor> members,
+              const ReadRanges& request, std::function<void(std::vector<core::RangeState>)> on_read)
       : caf::event_based_actor(config),
         members_(std::move(members)),
-        wanted_(wanted),
+        request_(request),
         on_read_(std::move(on_read)) {}
 
   caf::behavior make_behavior() override {
     unanswered_ = members_.size();
     if (members_.empty()) on_read_({});
     for (const MemberActor& member : std::exchange(members_, {}))
-      request(member, timeout, wanted_)
+      request(member, timeout, request_)
           .then(
               [this](std::vector<core::RangeState>& states) {
                 std::ranges::move(states, std::back_inserter(ranges_));
@@ -61,7 +62,7 @@ class RangeReader : public caf::event_based_actor {
   }
 
   std::vector<MemberActor> members_;
-  ReadRanges wanted_;
+  ReadRanges request_;
   std::function<void(std::vector<core::RangeState>)> on_read_;
   std::vector<core::RangeState> ranges_;
   std::size_t unanswered_ = 0;

@@ -52,7 +52,7 @@ class NodeTable {
     });
   }
 
-  /// Whether the node is alive and not suspected; true for a node that is not known yet. In a
+  /// True if the node is alive and not suspected; true for a node that is not known yet. In a
   /// partition this becomes false long before the node is declared dead.
   [[nodiscard]] bool is_responsive(wire::NodeId node) const {
     // A job's node that has no record is new here: remove_dead() keeps the dead nodes of jobs.
@@ -92,7 +92,7 @@ class NodeTable {
     return live;
   }
 
-  /// Whether a live node has this address.
+  /// True if a live node has this address.
   [[nodiscard]] bool is_address_in_use(const std::string& address) const {
     const std::shared_lock lock{mutex_};
     return std::ranges::any_of(nodes_, [&](const auto& node) {
@@ -101,7 +101,7 @@ class NodeTable {
     });
   }
 
-  /// Whether the node's process has ended for certain: the node is not live, and another one has
+  /// True if the node's process has ended for certain: the node is not live, and another one has
   /// its address. That one is live, or is this node, whose address is `own_address`.
   [[nodiscard]] bool is_replaced(wire::NodeId node, const std::string& own_address) const {
     std::string address;
@@ -111,7 +111,7 @@ class NodeTable {
     return !address.empty() && (address == own_address || is_address_in_use(address));
   }
 
-  /// Whether the node is live. Returns nullopt if the node is not known, or was declared dead less
+  /// True if the node is live. Returns nullopt if the node is not known, or was declared dead less
   /// than `death_believed_after` ago: when a partition ends, the nodes that were partitioned off
   /// declare all others dead, and the others refute this at once.
   [[nodiscard]] std::optional<bool> is_believed_live(wire::NodeId node, core::Time now) const {

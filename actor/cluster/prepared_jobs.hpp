@@ -95,7 +95,7 @@ class PreparedJobs {
     start_waiting_jobs();
   }
 
-  /// Whether no more readers may start now. A reader may fill much memory, even if its job was
+  /// True if no more readers may start now. A reader may fill much memory, even if its job was
   /// forgotten in the meantime, so at most `readers_max` may run. A reader that hangs beyond its
   /// time limit fills no more memory; at most `hanging_max` of these may run.
   [[nodiscard]] bool is_busy() const {
@@ -107,7 +107,7 @@ class PreparedJobs {
       if (!reader.has_ended) ++(reader.started_at < hanging_before ? hanging : reading);
     return reading >= readers_max || hanging >= hanging_max;
   }
-  /// Whether the job is prepared, or is being prepared.
+  /// True if the job is prepared, or is being prepared.
   [[nodiscard]] bool contains(wire::JobId id) const {
     return prepared_.contains(id) || preparing_.contains(id);
   }

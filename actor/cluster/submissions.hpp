@@ -1,5 +1,5 @@
-/// The jobs that clients submitted to this node, which starts each of them on all nodes. Internal
-/// to ClusterNode.
+/// The jobs that clients submitted to this node. The node asks all nodes to prepare each job, and
+/// then to start it. Internal to ClusterNode.
 ///
 /// If a node dies or leaves before a job has started, the job starts on the other nodes. If they
 /// were already asked to start the job, it is started again with a new id, so that no member takes
@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "starling/actor/cluster/job_name.hpp"
+#include "starling/actor/cluster/member_placement.hpp"
 #include "starling/actor/cluster/prepared_jobs.hpp"
 #include "starling/actor/cluster/requests.hpp"
-#include "starling/actor/cluster/roles.hpp"
 #include "starling/base/utc.hpp"
 #include "starling/engine/core/council/configuration.hpp"
 #include "starling/engine/core/membership/membership.hpp"
@@ -35,7 +35,7 @@ class Submissions {
   using Log = std::function<void(const std::string& line, const std::string& job)>;
   /// Called with the record of each job that fails, or is closed, before it has begun.
   using OnRefused = std::function<void(wire::JobRecord record)>;
-  /// Whether a node has left or has died.
+  /// True if a node has left or has died.
   using IsGone = std::function<bool(wire::NodeId node)>;
 
   Submissions(const PreparedJobs& prepared_jobs, IsGone is_gone, Ask ask, Answer answer, Log log,
@@ -122,7 +122,7 @@ class Submissions {
     std::string name;
     /// The node's reply to PrepareJob, once it has arrived.
     std::optional<wire::JobPrepared> prepared;
-    /// Whether the node has answered the latest StartJob.
+    /// True if the node has answered the latest StartJob.
     bool has_started = false;
   };
   struct Submission {
@@ -130,7 +130,7 @@ class Submissions {
     std::string client;
     /// In ms since 1970, UTC.
     std::int64_t submitted_at_ms = 0;
-    /// By address, the number of the latest request of each client that waits for the outcome.
+    /// The clients that wait for the outcome: by address, the number of a client's latest request.
     std::map<std::string, std::uint64_t> requesters;
     std::vector<Participant> nodes;
     /// The names of the nodes that the job starts without.
@@ -238,10 +238,10 @@ class Submissions {
       node.has_started = false;
       nodes.push_back(node.target.node);
     }
-    const auto initial = std::make_shared<const core::Configuration>(
-        core::first_configuration(founders(job.mode, job.workers, wanted_owner_count(job), nodes),
-                                  placed_ranges(job, submission.nodes.front().prepared->ranges),
-                                  job.copies, core::keeps_steps_centrally(job.mode)));
+    const auto initial = std::make_shared<const core::Configuration>(core::first_configuration(
+        founders(job.mode, job.workers, requested_owner_count(job), nodes),
+        placed_ranges(job, submission.nodes.front().prepared->ranges), job.replication_factor,
+        core::keeps_steps_centrally(job.mode)));
     const JobId started_id = submission.current_id;
     const wire::StartJob request{started_id, initial, submission.previous_ids};
     for (const Participant& participant : std::vector<Participant>{submission.nodes})

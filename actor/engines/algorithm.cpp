@@ -72,21 +72,21 @@ Assignment assign_algorithm(std::shared_ptr<const Algorithm<T>> algorithm,
   Assignment assignment{.job = options,
                         .task = task,
                         .applier = core::merge_applier<T>(task->merge()),
-                        .start = std::move(resume),
+                        .initial_states = std::move(resume),
                         .deal = {.workers = options.workers}};
   assignment.job.on_start = [task, users_on_start = options.on_start](const JobActorsPtr& actors,
                                                                       caf::actor_system& system) {
     task->fetcher().attach(actors->model, system);
     if (users_on_start) users_on_start(actors, system);
   };
-  if (!assignment.start.empty()) return assignment;
+  if (!assignment.initial_states.empty()) return assignment;
   std::vector<T> values;
   for (std::size_t k = 0; k < algorithm->tensors.size(); ++k) {
     std::vector<T> tensor = algorithm->tensors[k].values;
     tensor.resize(keys->key(k).size());
     values.insert(values.end(), tensor.begin(), tensor.end());
   }
-  assignment.start = core::to_ranges<T>(keys->layout(), values);
+  assignment.initial_states = core::to_ranges<T>(keys->layout(), values);
   return assignment;
 }
 

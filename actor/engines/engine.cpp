@@ -92,16 +92,16 @@ class Engine<T>::Impl {
   [[nodiscard]] const detail::KeyTable& keys() const { return *keys_; }
 
   Outcome run() {
-    auto start = begin();
-    if (!start)
+    auto initial_states = begin();
+    if (!initial_states)
       return {.end = Outcome::End::failed,
-              .error = std::move(start).error().message,
+              .error = std::move(initial_states).error().message,
               .last = {},
               .model = {}};
     const RunningFlag running{*this};
     const auto task = make_task();
-    auto outcome =
-        run_job(job_for(task), task, core::merge_applier<T>(task->merge()), *std::move(start));
+    auto outcome = run_job(job_for(task), task, core::merge_applier<T>(task->merge()),
+                           *std::move(initial_states));
     if (!outcome)
       return {.end = Outcome::End::failed,
               .error = std::move(outcome).error().message,
@@ -116,7 +116,8 @@ class Engine<T>::Impl {
     if (!k) return k.error();
     const std::lock_guard lock{mutex_};
     if (running_)
-      return Error{"get: the engine is running; valid meanwhile: Turn::get and Turn::fetch"};
+      return Error{
+          "get: the engine is running; valid meanwhile: StepContext::get and StepContext::fetch"};
     return detail::collect<T>(*keys_, *k, states_);
   }
 

@@ -7,9 +7,9 @@
 ///     auto engine = Engine::make(
 ///         {.workers = 4, .barrier = barrier::parse("pssp:s=4,beta=2").value(), .steps = 500},
 ///         {{"mean", {1}}},
-///         {.push = [&](auto& turn) -> std::vector<actor::Update<double>> {
-///           const double mine = numbers[turn.worker()];
-///           return {{"mean", {0.01 * (mine - turn.get("mean")[0])}}};
+///         {.push = [&](auto& context) -> std::vector<actor::Update<double>> {
+///           const double mine = numbers[context.worker()];
+///           return {{"mean", {0.01 * (mine - context.get("mean")[0])}}};
 ///         }});
 ///     if (!engine) return fail(engine.error().message);
 ///     const auto outcome = engine->run();
@@ -46,7 +46,7 @@ struct EngineOptions {
   std::vector<StragglerRule> stragglers = {};
   std::size_t compute_threads = 0;
   int attempts = 3;
-  /// How long Turn::fetch() waits for the owners' answers.
+  /// How long StepContext::fetch() waits for the owners' answers.
   std::chrono::nanoseconds fetch_timeout = std::chrono::seconds{1};
   std::function<bool(const Progress&)> on_progress = {};
   std::chrono::nanoseconds progress_every = std::chrono::milliseconds{200};
@@ -57,7 +57,7 @@ struct EngineOptions {
 /// The common part of both engines. T is the element type of all tensors: float or double.
 ///
 /// Thread-safe, except for moving. During run(), get(), set() and a second run() fail. The hooks
-/// read through their Turn, and write by returning updates.
+/// read through their StepContext, and write by returning updates.
 template <class T>
 class Engine {
  public:

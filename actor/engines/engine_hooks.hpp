@@ -19,7 +19,7 @@ namespace starling::actor {
 
 namespace detail {
 template <class T>
-struct TurnState;
+struct StepState;
 class KeyTable;
 }  // namespace detail
 
@@ -71,26 +71,28 @@ struct KeySlice {
   std::size_t offset;
 };
 
-/// One step of one worker: the argument of the hooks `schedule` and `push`. A Turn and the spans
-/// that it returns are valid only during the call of the hook.
+/// The argument of the hooks `schedule` and `push`: a worker, its step, and what the worker has
+/// read for the step. A StepContext and the spans that it returns are valid only during the call of
+/// the hook.
 ///
 /// Functions without a Result throw std::invalid_argument for mistakes such as an unknown key. The
 /// job then fails with an error that names the worker, the step and the nearest valid key.
 template <class T>
-class Turn {
+class StepContext {
  public:
-  explicit Turn(detail::TurnState<T>& state) : state_(state) {}
+  explicit StepContext(detail::StepState<T>& state) : state_(state) {}
 
   [[nodiscard]] core::MemberId worker() const;
   /// The number of steps that the worker has finished in this run.
   [[nodiscard]] core::Step step() const;
   /// The number of workers with which the job began.
   [[nodiscard]] std::uint32_t workers() const;
-  /// The worker's part of the job's work in this step: part share() of shares(), counted from 0.
-  /// There is a part for each running worker: on a cluster they share the work anew when some join,
-  /// leave or die, and workers that have ended get no part. In one process it is part worker() of
-  /// workers(). Under bsp all workers begin the new parts with the same step, so that no step has a
-  /// part twice; a step in which a worker has left or died lacks that worker's part.
+  /// The number of the worker's part of the job's work in this step, counted from 0, and below the
+  /// number of parts, which is shares(). There is a part for each running worker: on a cluster they
+  /// share the work anew when some join, leave or die, and workers that have ended get no part. In
+  /// one process share() is worker(), and shares() is workers(). Under bsp all workers begin the
+  /// new parts with the same step, so that no step has a part twice; a step in which a worker has
+  /// left or died lacks that worker's part.
   [[nodiscard]] std::uint32_t share() const;
   [[nodiscard]] std::uint32_t shares() const;
   /// Random numbers, seeded by (seed, worker, step): if a step is tried again, it draws the same
@@ -114,7 +116,7 @@ class Turn {
   void report(double loss);
 
  private:
-  detail::TurnState<T>& state_;
+  detail::StepState<T>& state_;
 };
 
 /// All tensors of a running job, for the hook `stop`. Under asynchronous barriers, or with more
@@ -140,11 +142,11 @@ class Tensors {
 template <class T>
 struct Hooks {
   /// Returns the keys and rows that the worker reads before its step. Absent: it reads all keys.
-  std::function<std::vector<Selection>(Turn<T>& turn)> schedule = {};
+  std::function<std::vector<Selection>(StepContext<T>& context)> schedule = {};
   /// Returns the updates that the worker computes in its step, at most one for each key. Required.
-  std::function<std::vector<Update<T>>(Turn<T>& turn)> push = {};
-  /// Merges `update` into `value`: the owner of the key pulls in what a worker has pushed. A worker
-  /// reads by `schedule`, not by this hook. Both arguments have the same length: they
+  std::function<std::vector<Update<T>>(StepContext<T>& context)> push = {};
+  /// Merges an update that a worker has pushed into the owner's value of the key. (Workers do not
+  /// call it; they read what `schedule` returns.) Both arguments have the same length: they
   /// are consecutive elements of one key, or whole rows of a row-sparse key. The update of one key
   /// may be split over several calls. Absent: value += update. Under bsp it is called for the
   /// pushes of a step in worker order. If it throws, the job fails at once, because the value may

@@ -88,20 +88,20 @@ std::vector<RowPiece> KeyTable::split(std::size_t k, std::span<const std::uint32
 Result<std::vector<core::RangeRows>> KeyTable::ranges_of(const Selection& selection) const {
   const auto k = find(selection.key);
   if (!k) return k.error();
-  std::vector<core::RangeRows> wanted;
+  std::vector<core::RangeRows> plan;
   if (!selection.rows) {
     for (auto [range_id, end] = ranges(*k); range_id < end; ++range_id)
-      wanted.push_back({range_id, nullptr});
-    return wanted;
+      plan.push_back({range_id, nullptr});
+    return plan;
   }
   auto rows = *selection.rows;
   std::ranges::sort(rows);
   if (auto valid = check_selected_rows(*k, rows); !valid) return std::move(valid).error();
-  for (RowPiece& piece : split(*k, rows)) wanted.push_back({piece.range, std::move(piece.rows)});
+  for (RowPiece& piece : split(*k, rows)) plan.push_back({piece.range, std::move(piece.rows)});
   // If no row is selected, asks one range for no rows, so that the key still counts as read.
-  if (wanted.empty())
-    wanted.push_back({ranges(*k).first, std::make_shared<const std::vector<std::uint32_t>>()});
-  return wanted;
+  if (plan.empty())
+    plan.push_back({ranges(*k).first, std::make_shared<const std::vector<std::uint32_t>>()});
+  return plan;
 }
 
 }  // namespace starling::actor::detail

@@ -38,18 +38,18 @@ SortedRows<T> sort_rows(const std::vector<std::uint32_t>& rows, const std::vecto
 
 }  // namespace
 
-Result<std::vector<core::Value>> Fetcher::read(std::span<const core::RangeRows> wanted) const {
+Result<std::vector<core::Value>> Fetcher::read(std::span<const core::RangeRows> plan) const {
   if (system_ == nullptr) return Error{"a simulated job has no owners to ask"};
   const auto model = caf::actor_cast<MemberHandle>(model_);
   if (!model) return Error{"the job is over"};
   const actor::CafThreadScope scope;
   caf::scoped_actor self{*system_};
-  const auto ask = [&](const core::RangeRows& want) {
+  const auto ask = [&](const core::RangeRows& part) {
     return self->request(model, timeout_, actor::read_atom_v,
-                         core::AskValue{want.range, want.rows});
+                         core::AskValue{part.range, part.rows});
   };
-  std::vector<decltype(ask(wanted[0]))> answers;
-  for (const core::RangeRows& want : wanted) answers.push_back(ask(want));
+  std::vector<decltype(ask(plan[0]))> answers;
+  for (const core::RangeRows& part : plan) answers.push_back(ask(part));
   std::vector<core::Value> values;
   std::string fault;
   for (auto& answer : answers)
@@ -81,7 +81,7 @@ core::Merge<T> EngineTask<T>::merge() const {
 }
 
 template <class T>
-TurnState<T> EngineTask<T>::make_turn_state(const StepInput& input) const {
+StepState<T> EngineTask<T>::make_step_state(const StepInput& input) const {
   return {.keys = *keys_,
           .fetcher = fetcher_,
           .worker_count = static_cast<std::uint32_t>(workers_),
@@ -93,20 +93,20 @@ TurnState<T> EngineTask<T>::make_turn_state(const StepInput& input) const {
 
 template <class T>
 std::vector<core::RangeRows> EngineTask<T>::plan(const StepInput& input) {
-  TurnState<T> state = make_turn_state(input);
-  Turn<T> turn{state};
-  std::vector<core::RangeRows> wanted;
+  StepState<T> state = make_step_state(input);
+  StepContext<T> context{state};
+  std::vector<core::RangeRows> plan;
   std::vector<bool> seen(keys_->names().size());
-  for (const Selection& selection : hooks_->schedule(turn)) {
+  for (const Selection& selection : hooks_->schedule(context)) {
     const auto ranges = keys_->ranges_of(selection);
     if (!ranges) throw_invalid("schedule: " + ranges.error().message);
     const std::size_t key = keys_->find(selection.key).value();
     if (seen[key])
       throw_invalid("schedule: " + quoted_key(selection.key) + " is asked for twice in one step");
     seen[key] = true;
-    wanted.insert(wanted.end(), ranges->begin(), ranges->end());
+    plan.insert(plan.end(), ranges->begin(), ranges->end());
   }
-  return wanted;
+  return plan;
 }
 
 /// In `values`, the values of one key's ranges follow one another. If only one range of the key was
@@ -147,11 +147,11 @@ std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> val
 
 template <class T>
 StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
-  TurnState<T> state = make_turn_state(input);
+  StepState<T> state = make_step_state(input);
   state.reads = assemble(input.values, scratch);
-  Turn<T> turn{state};
+  StepContext<T> context{state};
   StepResult result;
-  auto update = split_by_range(hooks_->push(turn));
+  auto update = split_by_range(hooks_->push(context));
   result.loss = state.loss;
   if (!update) {
     result.fault = "push: " + update.error().message;
@@ -220,42 +220,42 @@ template class EngineTask<double>;
 namespace starling::actor {
 
 template <class T>
-core::MemberId Turn<T>::worker() const {
+core::MemberId StepContext<T>::worker() const {
   return state_.worker;
 }
 
 template <class T>
-core::Step Turn<T>::step() const {
+core::Step StepContext<T>::step() const {
   return state_.step;
 }
 
 template <class T>
-std::uint32_t Turn<T>::workers() const {
+std::uint32_t StepContext<T>::workers() const {
   return state_.worker_count;
 }
 
 template <class T>
-std::uint32_t Turn<T>::share() const {
+std::uint32_t StepContext<T>::share() const {
   return state_.share.index;
 }
 
 template <class T>
-std::uint32_t Turn<T>::shares() const {
+std::uint32_t StepContext<T>::shares() const {
   return state_.share.count;
 }
 
 template <class T>
-Random& Turn<T>::random() {
+Random& StepContext<T>::random() {
   return state_.random;
 }
 
 template <class T>
-void Turn<T>::report(double loss) {
+void StepContext<T>::report(double loss) {
   state_.loss = loss;
 }
 
 template <class T>
-std::span<const T> Turn<T>::get(std::string_view key) const {
+std::span<const T> StepContext<T>::get(std::string_view key) const {
   const auto k = state_.keys.find(key);
   if (!k) detail::throw_invalid(k.error().message);
   if (state_.reads.empty())
@@ -267,7 +267,7 @@ std::span<const T> Turn<T>::get(std::string_view key) const {
 }
 
 template <class T>
-std::span<const T> Turn<T>::row(std::string_view key, std::uint32_t row) const {
+std::span<const T> StepContext<T>::row(std::string_view key, std::uint32_t row) const {
   const auto values = get(key);
   const std::size_t k = state_.keys.find(key).value();
   const auto& read = state_.reads[k];
@@ -285,7 +285,7 @@ std::span<const T> Turn<T>::row(std::string_view key, std::uint32_t row) const {
 }
 
 template <class T>
-Result<std::vector<T>> Turn<T>::fetch(const Selection& selection) const {
+Result<std::vector<T>> StepContext<T>::fetch(const Selection& selection) const {
   const auto ranges = state_.keys.ranges_of(selection);
   if (!ranges) return ranges.error();
   const auto values = state_.fetcher.read(*ranges);
@@ -305,8 +305,8 @@ std::vector<T> Tensors<T>::get(std::string_view key) const {
   return detail::collect<T>(keys_, *k, states_);
 }
 
-template class Turn<float>;
-template class Turn<double>;
+template class StepContext<float>;
+template class StepContext<double>;
 template class Tensors<float>;
 template class Tensors<double>;
 

@@ -24,10 +24,9 @@ class Fetcher {
     system_ = &system;
   }
 
-  /// Returns the value of each wanted range, in the order of `wanted`. Blocks until all owners have
+  /// Returns the value of each range of the plan, in its order. Blocks until all owners have
   /// answered. An Error if one refuses, or does not answer within the timeout.
-  [[nodiscard]] Result<std::vector<core::Value>> read(
-      std::span<const core::RangeRows> wanted) const;
+  [[nodiscard]] Result<std::vector<core::Value>> read(std::span<const core::RangeRows> plan) const;
 
  private:
   std::chrono::nanoseconds timeout_;
@@ -47,10 +46,10 @@ struct KeyRead {
   std::vector<std::uint32_t> rows;
 };
 
-/// The data behind a Turn: the worker, its step, the step's random numbers, and the values that
-/// were read for the step. A Turn is the argument of a user's hooks.
+/// The data of a StepContext, the argument of a user's hooks: the worker, its step, the step's
+/// random numbers, and the values that were read for the step.
 template <class T>
-struct TurnState {
+struct StepState {
   const KeyTable& keys;
   const Fetcher& fetcher;
   std::uint32_t worker_count;
@@ -97,8 +96,8 @@ class EngineTask final : public Task {
   }
 
  private:
-  /// Makes the data of the Turn for a step, without the values that were read.
-  TurnState<T> make_turn_state(const StepInput& input) const;
+  /// Makes the data of the StepContext for a step, without the values that were read.
+  StepState<T> make_step_state(const StepInput& input) const;
   /// Groups by key the values that were read for a step.
   std::vector<KeyRead<T>> assemble(std::span<const core::Value> values, Scratch& scratch) const;
   /// Checks the updates that the hook `push` returned, and splits them by range.

@@ -20,7 +20,7 @@ struct Assignment {
   std::shared_ptr<Task> task;
   core::ApplierPtr applier;
   /// The state of each range when the job starts.
-  std::vector<core::RangeState> start;
+  std::vector<core::RangeState> initial_states;
   /// How the training data is dealt; without samples if the job has none.
   core::DealOptions deal = {};
 };

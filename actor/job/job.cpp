@@ -43,12 +43,13 @@ class OutcomePromise {
 class JobRunner {
  public:
   JobRunner(const JobOptions& options, std::shared_ptr<Task> task, core::ApplierPtr applier,
-            std::vector<core::RangeState> start, core::DealOptions deal)
+            std::vector<core::RangeState> initial_states, core::DealOptions deal)
       : options_(options),
         deal_(std::move(deal)),
         applier_(std::move(applier)),
-        start_(std::make_shared<const std::vector<core::RangeState>>(std::move(start))),
-        first_entries_(first_ledger_entries(*start_, options.workers)),
+        initial_states_(
+            std::make_shared<const std::vector<core::RangeState>>(std::move(initial_states))),
+        first_entries_(first_ledger_entries(*initial_states_, options.workers)),
         layout_(std::shared_ptr<const core::Layout>{task, &task->layout()}),
         configuration_(std::make_shared<const core::Configuration>(core::one_process_configuration(
             options.mode, options.workers, owner_count(options),
@@ -187,7 +188,7 @@ class JobRunner {
   /// Returns the options of all members, but for `self`.
   core::MemberOptions member_options() const {
     core::TrainingOptions training =
-        training_options(options_, *job_context_->task, applier_, layout_, start_);
+        training_options(options_, *job_context_->task, applier_, layout_, initial_states_);
     training.exchange.workers_max = options_.workers;
     training.deal = deal_;
     if (saves_rounds(options_))
@@ -204,7 +205,7 @@ class JobRunner {
   const JobOptions& options_;
   core::DealOptions deal_;
   core::ApplierPtr applier_;
-  std::shared_ptr<const std::vector<core::RangeState>> start_;
+  std::shared_ptr<const std::vector<core::RangeState>> initial_states_;
   std::vector<core::LedgerEntry> first_entries_;
   std::shared_ptr<const core::Layout> layout_;
   core::ConfigurationPtr configuration_;
@@ -233,7 +234,7 @@ Result<void> check(const JobOptions& options) {
   if (options.attempts < 1)
     return Error{"attempts=" + std::to_string(options.attempts) +
                  ": a step is tried at least once"};
-  if (options.copies < 1) return Error{"copies=0: a range has at least one owner"};
+  if (options.replication_factor < 1) return Error{"copies=0: a range has at least one owner"};
   if (options.steps == barrier::finished && !options.time && !options.until && !options.stop_when)
     return Error{
         "the job would never end; valid: epochs, steps, a time (seconds), until or, in code, "
@@ -241,14 +242,15 @@ Result<void> check(const JobOptions& options) {
   return {};
 }
 
-Result<void> check_start(const JobOptions& options, const std::vector<core::RangeState>& start) {
+Result<void> check_initial_states(const JobOptions& options,
+                                  const std::vector<core::RangeState>& initial_states) {
   constexpr core::Step step_max = core::Step{1} << 60U;
-  const auto first = first_ledger_entries(start, options.workers);
-  for (core::RangeId range = 0; range < start.size(); ++range)
-    if (start[range].range != range)
-      return Error{"holds range " + std::to_string(start[range].range) + " in place of range " +
-                   std::to_string(range)};
-  for (const auto& state : start) {
+  const auto first = first_ledger_entries(initial_states, options.workers);
+  for (core::RangeId range = 0; range < initial_states.size(); ++range)
+    if (initial_states[range].range != range)
+      return Error{"holds range " + std::to_string(initial_states[range].range) +
+                   " in place of range " + std::to_string(range)};
+  for (const auto& state : initial_states) {
     for (MemberId worker = 0; worker < state.ledger.size(); ++worker) {
       const core::LedgerEntry& entry = state.ledger[worker];
       if (entry.step > step_max)
@@ -263,7 +265,7 @@ Result<void> check_start(const JobOptions& options, const std::vector<core::Rang
     }
   }
   if (!barrier::is_bsp(options.barrier)) return {};
-  for (const auto& state : start) {
+  for (const auto& state : initial_states) {
     for (MemberId worker = 0; worker < options.workers; ++worker) {
       const core::Step step = worker < state.ledger.size() ? state.ledger[worker].step : 0;
       if (step == state.round && state.round == first[0].step) continue;
@@ -292,11 +294,11 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
   }
 }
 
-std::vector<core::LedgerEntry> first_ledger_entries(const std::vector<core::RangeState>& start,
-                                                    std::size_t workers) {
+std::vector<core::LedgerEntry> first_ledger_entries(
+    const std::vector<core::RangeState>& initial_states, std::size_t workers) {
   std::vector<core::LedgerEntry> first;
   for (MemberId worker = 0; worker < workers; ++worker)
-    first.push_back(core::first_ledger_entry(start, worker));
+    first.push_back(core::first_ledger_entry(initial_states, worker));
   return first;
 }
 
@@ -309,8 +311,8 @@ std::size_t placed_ranges(const JobOptions& options, std::size_t ranges) {
   return core::exchange_type(options.exchange).places_ranges ? ranges : 0;
 }
 
-std::size_t wanted_owner_count(const JobOptions& options) {
-  return std::max(owner_count(options), options.copies);
+std::size_t requested_owner_count(const JobOptions& options) {
+  return std::max(owner_count(options), options.replication_factor);
 }
 
 std::size_t compute_threads(const JobOptions& options) {
@@ -319,19 +321,20 @@ std::size_t compute_threads(const JobOptions& options) {
 }
 
 Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
-                        core::ApplierPtr applier, std::vector<core::RangeState> start,
+                        core::ApplierPtr applier, std::vector<core::RangeState> initial_states,
                         core::DealOptions deal) {
   if (auto valid = check(options); !valid) return std::move(valid).error();
-  if (auto valid = check_start(options, start); !valid)
+  if (auto valid = check_initial_states(options, initial_states); !valid)
     return std::move(valid).error().within("the saved state");
   if (!deal.by_samples)
     if (auto valid = core::check_hand_ins_without_samples(options.barrier); !valid)
       return std::move(valid).error();
-  STARLING_CHECK(start.size() == task->layout().ranges.size());
+  STARLING_CHECK(initial_states.size() == task->layout().ranges.size());
   STARLING_CHECK(options.timeline == nullptr ||
                  options.timeline->workers().size() == options.workers);
   keep_freed_memory();
-  JobRunner runner{options, std::move(task), std::move(applier), std::move(start), std::move(deal)};
+  JobRunner runner{options, std::move(task), std::move(applier), std::move(initial_states),
+                   std::move(deal)};
   return runner.run();
 }
 

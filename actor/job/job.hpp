@@ -45,9 +45,9 @@ struct EvaluationCounts {
   /// One each time that the workers' mean step reaches a multiple of `evaluate_every`, and one at
   /// the end.
   std::uint64_t due = 0;
-  /// Left out because, when the workers' reports arrived, a later one was due too.
+  /// Left out because a later evaluation was due by the time that the workers' reports arrived.
   std::uint64_t outrun = 0;
-  /// Left out because too many evaluations were waiting.
+  /// Left out because the queue of evaluations was full.
   std::uint64_t crowded = 0;
   /// Left out because the model could not be read.
   std::uint64_t missing = 0;
@@ -70,7 +70,7 @@ struct Progress {
   double waiting_share = 0;
   /// The mean time of a step without injected delays and barriers: the time for reading, computing,
   /// pushing, and waiting for a processor.
-  core::Time overhead{};
+  core::Time mean_work_time{};
   /// The mean loss of the batches since the last Progress; if there were none, the last one's loss.
   double loss = 0;
   /// The metrics of the latest evaluation on test data and on training data, and the workers' mean
@@ -88,7 +88,7 @@ struct Progress {
   /// The reads of all workers; zeros under exchanges whose reads are local.
   core::ReadCounts reads = {};
   /// If the samples were dealt anew because the workers have changed: how many epochs the workers
-  /// have taken on average, and the last step of the worker that makes most.
+  /// have taken on average, and the last step of the worker that makes the most steps.
   std::optional<double> data_epoch = std::nullopt;
   std::optional<core::Step> last_step = std::nullopt;
   /// By worker: how many samples it takes at a step; empty unless batches are dynamic.
@@ -103,7 +103,8 @@ struct Target {
   bool at_least = true;
 };
 
-/// Whether `metrics` contains the target's metric, and the metric has reached the target's value.
+/// Returns true if `metrics` contains the target's metric, and the metric has reached the target's
+/// value.
 [[nodiscard]] bool reached(const Target& target, const models::Metrics& metrics);
 
 /// Called with the state of every range, to save it. If batches are dynamic or workers hand in
@@ -132,7 +133,7 @@ struct JobOptions {
   std::optional<barrier::Recheck> recheck = std::nullopt;
   /// The name of an exchange: how workers' updates reach others (core/training/exchanges.hpp).
   std::string exchange = "owners";
-  /// Whether a worker keeps what it has read, and reads again only what is too old for the barrier
+  /// True if a worker keeps what it has read, and reads again only what is too old for the barrier
   /// (core::check_cache()).
   bool cache = false;
   std::size_t workers = 4;
@@ -140,18 +141,19 @@ struct JobOptions {
   std::size_t shards = 0;
   /// The step after which each worker ends.
   core::Step steps = barrier::finished;
-  /// The job ends as reached after this time.
+  /// After this time the job ends with Outcome::End::reached.
   std::optional<std::chrono::nanoseconds> time = std::nullopt;
-  /// The job ends as reached when an evaluation on test data reaches this target.
+  /// When an evaluation on test data reaches this target, the job ends with End::reached.
   std::optional<Target> until = std::nullopt;
   /// Called on a compute thread at each evaluation (see evaluate_every). If it returns true, the
-  /// job ends as reached. Under bsp, the states of several ranges may be of different rounds.
+  /// job ends with End::reached. Under bsp, the states of several ranges may be of different
+  /// rounds.
   StopWhen stop_when = {};
   std::uint64_t seed = 1;
   /// If the job goes on from a saved state with other workers: how samples were dealt before.
   std::vector<models::FormerDeal> former_deals = {};
 
-  /// Injected: each worker waits for this time after each computation.
+  /// An artificial delay: each worker waits for this time after each computation.
   Distribution delay = {};
   std::vector<StragglerRule> stragglers = {};
   /// The number of compute threads; 0: one for each processor.
@@ -159,8 +161,8 @@ struct JobOptions {
   /// The job fails if a step throws this many times in a row.
   int attempts = 3;
   /// On several nodes: the replication factor of each range; if there are fewer owners, each has a
-  /// replica. If `copies` - 1 owners die at the same time, no update is lost.
-  std::size_t copies = 2;
+  /// replica. If `replication_factor` - 1 owners die at the same time, no update is lost.
+  std::size_t replication_factor = 2;
   /// On several nodes: how long the job waits while no owner of some range answers, or no majority
   /// of the council. Then the job is given up.
   std::chrono::nanoseconds wait_for_nodes = std::chrono::seconds{30};
@@ -169,11 +171,11 @@ struct JobOptions {
   /// end.
   core::Step evaluate_every = 0;
   /// Called on the observer's thread with each evaluation, in order, including the one at the end.
-  /// If it returns false, the job ends as reached.
+  /// If it returns false, the job ends with End::reached.
   OnEvaluated on_evaluated = {};
   /// Called on a compute thread at each evaluation. Its metrics are added to those on test data.
   ExtraMetrics extra_metrics = {};
-  /// Whether the evaluation at the end uses the training data too.
+  /// True if the evaluation at the end uses the training data too.
   bool evaluate_train = true;
   /// Calls `on_checkpoint` each time that a multiple of this is reached: under bsp by the number of
   /// complete rounds, else by the workers' mean step; 0: never.
@@ -230,10 +232,10 @@ struct Outcome {
 /// Returns an Error if a job cannot run with these options.
 [[nodiscard]] Result<void> check(const JobOptions& options);
 
-/// Returns an Error if a job with these options cannot go on from the states `start`. The message
+/// Returns an Error if a job with these options cannot go on from `initial_states`. The message
 /// begins with a verb ("holds ..."): the caller puts the subject, "the saved state", before it.
-[[nodiscard]] Result<void> check_start(const JobOptions& options,
-                                       const std::vector<core::RangeState>& start);
+[[nodiscard]] Result<void> check_initial_states(
+    const JobOptions& options, const std::vector<core::RangeState>& initial_states);
 
 /// Prepares saved states for the start of a job: changes the ledgers to `options.workers` workers
 /// in incarnation 0, all of which, under bsp, go on from the last complete round. The values keep
@@ -243,7 +245,7 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 /// Returns the ledger entry from which each worker goes on: the last step whose update every range
 /// holds.
 [[nodiscard]] std::vector<core::LedgerEntry> first_ledger_entries(
-    const std::vector<core::RangeState>& start, std::size_t workers);
+    const std::vector<core::RangeState>& initial_states, std::size_t workers);
 
 /// The number of owners of a job in one process: servers or peers.
 [[nodiscard]] std::size_t owner_count(const JobOptions& options);
@@ -251,16 +253,17 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 /// owners. Requires: the exchange is known.
 [[nodiscard]] std::size_t placed_ranges(const JobOptions& options, std::size_t ranges);
 /// The number of owners that a job on several nodes is to have, if there are as many nodes.
-[[nodiscard]] std::size_t wanted_owner_count(const JobOptions& options);
+[[nodiscard]] std::size_t requested_owner_count(const JobOptions& options);
 /// The number of compute threads in one process: by default one for each processor; 0 if the
 /// options have a scheduler.
 [[nodiscard]] std::size_t compute_threads(const JobOptions& options);
 
-/// Runs a job, and returns when the job has ended. `start` has the state of every range of
+/// Runs a job, and returns when the job has ended. `initial_states` has the state of every range of
 /// task->layout(), with ledgers if the job goes on from a saved state. `deal` says how samples are
 /// dealt; only dynamic batches and workers that hand in early need it.
 [[nodiscard]] Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
-                                      core::ApplierPtr applier, std::vector<core::RangeState> start,
+                                      core::ApplierPtr applier,
+                                      std::vector<core::RangeState> initial_states,
                                       core::DealOptions deal = {});
 
 }  // namespace starling::actor

@@ -1,4 +1,5 @@
-/// The actors behind the MemberHandles of a user's own actors. They hold no state of the protocol.
+/// Actors that a user's own actors get as MemberHandles. They pass questions on to members, and
+/// hold no state of the protocol.
 #pragma once
 
 #include <chrono>
@@ -16,8 +17,9 @@
 
 namespace starling::actor {
 
-/// A member that is perhaps on another node, or the member in charge if none is given: passes each
-/// question to a member on this node, which asks that member over its link.
+/// Stands for one member of the job, on any node; or, if no member is given, for whichever member
+/// can answer: the coordinator, or the primary owner of a range. It passes each question to a
+/// member on this node, the relay, which asks the other one over its link.
 class RemoteMember : public MemberHandle::base {
  public:
   /// `find_relay` returns a member on this node, or null if there is none.
@@ -29,7 +31,7 @@ class RemoteMember : public MemberHandle::base {
     return {
         [this](step_atom) { return ask<core::Step>(core::AskStep{}, &core::WorkerStep::step); },
         [this](steps_atom) { return ask<core::StepsReport>(core::AskSteps{}); },
-        [this](read_atom, const core::AskValue& wanted) { return ask<core::Value>(wanted); },
+        [this](read_atom, const core::AskValue& question) { return ask<core::Value>(question); },
     };
   }
 
@@ -69,8 +71,8 @@ class RemoteMember : public MemberHandle::base {
   std::function<MemberActor()> find_relay_;
 };
 
-/// The owners of a job in one process, together: passes each question for values to the member that
-/// answers for the range, which answers the requester.
+/// Stands for all owners of a job in one process. It passes a question for values to the owner of
+/// the range; the owner's answer goes to the requester directly.
 class LocalOwners : public MemberHandle::base {
  public:
   LocalOwners(caf::actor_config& config, std::vector<MemberActor> owner_by_range)
@@ -84,11 +86,11 @@ class LocalOwners : public MemberHandle::base {
         [](steps_atom) -> Answer<core::StepsReport> {
           return refusal("owners do not keep the workers' steps");
         },
-        [this](read_atom, const core::AskValue& wanted) -> Answer<core::Value> {
-          if (wanted.range >= owner_by_range_.size())
-            return refusal("range " + std::to_string(wanted.range) + ": valid: below " +
+        [this](read_atom, const core::AskValue& question) -> Answer<core::Value> {
+          if (question.range >= owner_by_range_.size())
+            return refusal("range " + std::to_string(question.range) + ": valid: below " +
                            std::to_string(owner_by_range_.size()));
-          return delegate(owner_by_range_[wanted.range], read_atom_v, wanted);
+          return delegate(owner_by_range_[question.range], read_atom_v, question);
         },
     };
   }

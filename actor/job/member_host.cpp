@@ -32,7 +32,8 @@ void MemberHost::resume_if_due() {
   begin_computation(compute);
 }
 
-/// The worker hands in what it has computed: of a computation that waits, one micro-batch.
+/// Makes the worker hand in what it has computed so far. A computation that has not begun yet is
+/// reduced to one micro-batch.
 void MemberHost::execute(const core::CutShort& cut) {
   if (postponed_compute_ && postponed_compute_->step == cut.step) {
     std::uint64_t& samples_max = postponed_compute_->samples_max;
@@ -65,7 +66,7 @@ Report MemberHost::worker_report(const core::Worker& worker) const {
   Report report{.worker = core_.self().id,
                 .step = worker.step(),
                 .samples = worker.samples(),
-                .waited = worker.waited(job_context_->now()),
+                .wait_time = worker.wait_time(job_context_->now()),
                 .draws = counts.draws,
                 .passes = counts.passes,
                 .drawn = worker.drawn(),
@@ -122,7 +123,7 @@ MemberReport MemberHost::report() const {
   return result;
 }
 
-std::vector<core::RangeState> MemberHost::read_primary_ranges(const ReadRanges& wanted) {
+std::vector<core::RangeState> MemberHost::read_primary_ranges(const ReadRanges& request) {
   std::vector<core::RangeState> states;
   // A joining member holds no range; the ranges of an excluded member are out of date.
   if (core_.state() != Core::State::member) return states;
@@ -130,7 +131,7 @@ std::vector<core::RangeState> MemberHost::read_primary_ranges(const ReadRanges& 
   std::size_t bytes = 0;
   std::visit(
       [&](const auto& exchange) {
-        for (core::RangeId range = wanted.from; range < count && bytes < wanted.bytes_max;
+        for (core::RangeId range = request.from; range < count && bytes < request.bytes_max;
              ++range) {
           if (!exchange.answers_for(range)) continue;
           states.push_back(exchange.state(range));

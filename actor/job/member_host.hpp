@@ -88,9 +88,9 @@ class MemberHost : public actor::MemberActor::base {
         [this](const actor::EnvelopePtr& envelope) {
           run([&](Core& member, const Context& context) { member.on_packet(context, *envelope); });
         },
-        [this](const actor::Planned& plan) {
+        [this](const actor::Planned& result) {
           run([&](Core& member, const Context& context) {
-            member.on_input(context, core::PlanResult{plan.step, plan.wanted});
+            member.on_input(context, core::PlanResult{result.step, result.plan});
           });
         },
         [this](const actor::Computed& computed) { on_computed(computed); },
@@ -133,12 +133,12 @@ class MemberHost : public actor::MemberActor::base {
           return std::get<core::WorkerStep>(answer).step;
         },
         [this](actor::steps_atom) { return answer<core::StepsReport>(core::AskSteps{}); },
-        [this](actor::read_atom, const core::AskValue& wanted) {
-          return answer<core::Value>(wanted);
+        [this](actor::read_atom, const core::AskValue& question) {
+          return answer<core::Value>(question);
         },
         [this](const actor::AskMember& question) { return ask(question); },
         [this](actor::report_atom) { publish(); },
-        [this](const actor::ReadRanges& wanted) { return read_primary_ranges(wanted); },
+        [this](const actor::ReadRanges& request) { return read_primary_ranges(request); },
         [this](actor::quit_atom) {
           refuse_questions();
           quit();
@@ -336,7 +336,7 @@ class MemberHost : public actor::MemberActor::base {
   /// On a node: tells the node this member's state.
   void publish();
   /// Returns the states of the ranges that this member is primary of, as ReadRanges asks for them.
-  [[nodiscard]] std::vector<core::RangeState> read_primary_ranges(const actor::ReadRanges& wanted);
+  [[nodiscard]] std::vector<core::RangeState> read_primary_ranges(const actor::ReadRanges& request);
 
   /// A question that this member has asked another one.
   struct AskedQuestion {

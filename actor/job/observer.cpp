@@ -307,13 +307,13 @@ void ObserverHost::update_figures() {
   figures_.elapsed = std::min(now, *std::ranges::max_element(ended_at_));
   figures_.updates = std::accumulate(steps.begin(), steps.end(), std::uint64_t{0});
   figures_.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
-  const double waited = sum_of(reports_, &actor::Report::waited);
+  const double wait_time = sum_of(reports_, &actor::Report::wait_time);
   const auto total = static_cast<double>(active.count());
-  if (total > 0) figures_.waiting_share = waited / total;
-  const double worked = total - waited - sum_of(reports_, &actor::Report::delayed);
+  if (total > 0) figures_.waiting_share = wait_time / total;
+  const double work_time = total - wait_time - sum_of(reports_, &actor::Report::delay_time);
   if (computed_steps_ > 0)
-    figures_.overhead =
-        core::Time{std::llround(std::max(0.0, worked) / static_cast<double>(computed_steps_))};
+    figures_.mean_work_time =
+        core::Time{std::llround(std::max(0.0, work_time) / static_cast<double>(computed_steps_))};
 }
 
 /// If deals are revised: how far the workers have got in them and, if batches are dynamic, how many

@@ -13,10 +13,10 @@
 
 namespace starling::actor {
 
-/// Returns whether no owner has sent the values of this range.
+/// Returns true if no owner has sent the values of this range.
 [[nodiscard]] inline bool is_missing(const core::RangeState& state) { return !state.value.buffer; }
 
-/// Whether the job saves checkpoints of complete rounds: if it saves checkpoints and runs under
+/// True if the job saves checkpoints of complete rounds: if it saves checkpoints and runs under
 /// bsp.
 [[nodiscard]] bool saves_rounds(const JobOptions& options);
 /// Returns the request for the first checkpoint after `round`. Each owner has this

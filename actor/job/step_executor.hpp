@@ -70,10 +70,10 @@ class StepExecutor {
     run(plan_heuristic_,
         [job_context = job_context_, heuristic = plan_heuristic_, self, id = id_, plan](Scratch&) {
           attempt(self, plan.step, [&] {
-            auto wanted = heuristic->measure(*job_context, [&] {
+            auto ranges = heuristic->measure(*job_context, [&] {
               return job_context->task->plan({id, plan.step, plan.share, {}});
             });
-            post(*job_context, self, actor::Planned{plan.step, std::move(wanted)});
+            post(*job_context, self, actor::Planned{plan.step, std::move(ranges)});
           });
         });
   }
@@ -137,7 +137,7 @@ class StepExecutor {
   /// Returns the computation that is kept, once its delay is over; else nullopt.
   std::optional<core::Compute> take_delayed() {
     if (!delayed_compute_ || delayed_compute_->due_at > job_context_->now()) return std::nullopt;
-    delayed_ += delayed_compute_->delay;
+    delay_time_ += delayed_compute_->delay;
     was_delayed_ = delayed_compute_->delay > core::Time{0};
     core::Compute compute = std::move(delayed_compute_->compute);
     delayed_compute_.reset();
@@ -172,7 +172,7 @@ class StepExecutor {
     held_back_for_delay_ = !skips_delays_ && wait > core::Time{0}
                                ? extra_delay(core::Time{0}, delay, factor)
                                : core::Time{0};
-    delayed_ += held_back_for_delay_;
+    delay_time_ += held_back_for_delay_;
     held_back_update_ = computed;
     held_back_until_ =
         job_context_->now() + (skips_delays_ ? core::Time{0} : std::max(core::Time{0}, wait));
@@ -182,7 +182,7 @@ class StepExecutor {
   /// Returns the update that is held back, once its delay is over; else nullopt.
   std::optional<actor::Computed> take_due() {
     if (!held_back_update_ || held_back_until_ > job_context_->now()) return std::nullopt;
-    computed_ += held_back_update_->duration;
+    compute_time_ += held_back_update_->duration;
     loss_sum_ += held_back_update_->loss;
     if (loss_count_++ == 0) first_step_ = held_back_update_->step;
     return std::exchange(held_back_update_, std::nullopt);
@@ -196,15 +196,15 @@ class StepExecutor {
     if (!held_back_update_) return;
     const core::Time now = job_context_->now();
     // The rest of the wait may also be a straggler's slowdown, which is not an injected delay.
-    delayed_ -= std::clamp(held_back_until_ - now, core::Time{0}, held_back_for_delay_);
+    delay_time_ -= std::clamp(held_back_until_ - now, core::Time{0}, held_back_for_delay_);
     held_back_until_ = std::min(held_back_until_, now);
   }
 
   /// Sets the fields of a report that this class counts: times, losses and updates. Requires:
   /// `report.step` is set.
   void fill_report(actor::Report& report) const {
-    report.computed = computed_;
-    report.delayed = delayed_;
+    report.compute_time = compute_time_;
+    report.delay_time = delay_time_;
     report.loss_sum = loss_sum_;
     report.loss_count = loss_count_;
     report.updates = loss_count_ == 0 ? 0 : report.step - first_step_;
@@ -297,8 +297,8 @@ class StepExecutor {
   core::Step computed_step_ = 0;
   /// How many nanoseconds a sample took in the last computation.
   double time_of_sample_ = 0;
-  core::Time computed_{};
-  core::Time delayed_{};
+  core::Time compute_time_{};
+  core::Time delay_time_{};
   double loss_sum_ = 0;
   std::uint64_t loss_count_ = 0;
   /// The number of steps that the worker had finished before its first update here.

@@ -54,7 +54,8 @@ class alignas(64) WorkerTimeline {
     intervals_.reserve(intervals_max);  // takes memory only when it is used
   }
 
-  /// Called after each event of the worker, with the time of that event.
+  /// Records a change of the worker's phase, step or laggard. Called after each event of the
+  /// worker, with the time of that event.
   void follow(const core::Worker& worker, core::Time now) {
     if (worker.phase() != phase_ || worker.step() != step_)
       change(worker, now);
@@ -62,12 +63,13 @@ class alignas(64) WorkerTimeline {
       set_awaited(worker.laggard(), now);
   }
 
-  /// The step is computed, and its update is held back.
+  /// Called when the step has been computed and its update is held back, by a delay.
   void hold_back(core::Time now) { begin(now, Activity::delay, step_ + 1); }
-  /// The step is computed after a delay, as workers that hand in early do.
+  /// Called when the delay ends before the step is computed. (If workers hand in early, the delay
+  /// comes first.)
   void compute(core::Time now) { begin(now, Activity::compute, step_ + 1); }
 
-  /// The worker's actor ends.
+  /// Called when the worker's actor ends.
   void end(core::Time now) {
     close(now);
     is_over_ = true;

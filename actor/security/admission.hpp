@@ -75,7 +75,7 @@ class Admission {
   MergeResult merge(std::span<const Revocation> revocations, UtcSeconds now);
 
   [[nodiscard]] KeyAccess access_of(const Key& key, UtcSeconds now) const;
-  /// Whether a peer with this key may connect, if only to present a certificate.
+  /// True if a peer with this key may connect, if only to present a certificate.
   [[nodiscard]] bool admits(const Key& key, UtcSeconds now) const;
   /// The certificate that admits the key; if there are several, the one that expires last.
   [[nodiscard]] std::optional<Certificate> certificate_of(const Key& key, UtcSeconds now) const;

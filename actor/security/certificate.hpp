@@ -83,7 +83,7 @@ struct Revocation {
 [[nodiscard]] std::uint64_t make_serial();
 
 [[nodiscard]] ClusterId id_of(const ClusterPublic& cluster);
-/// Whether the public and the secret key belong together.
+/// True if the public and the secret key belong together.
 [[nodiscard]] bool is_pair(const ClusterKey& key);
 [[nodiscard]] bool is_pair(const KeyPair& keys);
 

@@ -16,7 +16,7 @@ namespace starling::security {
 /// Presents the sender's certificate to a peer that may not know it. Sent as a handshake.
 struct Introduction {
   Certificate certificate;
-  /// Whether this answers the receiver's introduction: the sender then has the receiver's
+  /// True if this answers the receiver's introduction: the sender then has the receiver's
   /// certificate.
   bool is_answer = false;
   /// Proves that the certificate's holder sent it, and from which address. A certificate alone
@@ -29,7 +29,7 @@ struct Introduction {
 /// all revocations that it knows.
 struct RevocationsDigest {
   std::uint64_t digest = 0;
-  /// Whether this answers the receiver's digest.
+  /// True if this answers the receiver's digest.
   bool is_answer = false;
 
   static constexpr auto fields(auto& m) { return std::tie(m.digest, m.is_answer); }

@@ -98,7 +98,7 @@ class Endpoint::Core {
     peers_.erase(address);
   }
 
-  /// Whether a valid certificate is known for the key.
+  /// True if a valid certificate is known for the key.
   bool has_certificate(const Key& key) const {
     return admission_->access_of(key, options_.utc_now()) == KeyAccess::member;
   }
@@ -155,7 +155,7 @@ class Endpoint::Core {
     }
   };
 
-  /// Whether the peer has sent a frame within `introduction_valid_for`. It then has this endpoint's
+  /// True if the peer has sent a frame within `introduction_valid_for`. It then has this endpoint's
   /// certificate. Requires: the lock is held.
   bool knows_this_endpoint(const Key& key) const {
     const auto found = last_heard_at_.find(key);
@@ -264,7 +264,7 @@ class Endpoint::Core {
     if (!digest.is_answer) send_credentials(address, RevocationsDigest{own, true});
   }
 
-  /// Returns whether a list of all revocations may be sent to the peer now; if so, counts the list
+  /// Returns true if a list of all revocations may be sent to the peer now; if so, counts the list
   /// as sent. Lists are limited because a list is much longer than the digest that a peer sends to
   /// get it.
   bool begin_list_if_allowed(const std::string& address) {

@@ -41,8 +41,8 @@ struct Sender {
   /// The sender's public key; absent if nothing is encrypted.
   std::optional<Key> key;
   Role role = Role::node;
-  /// Whether `address`, as wire::print() prints it, may be the sender's: whether it has the
-  /// sender's key.
+  /// True if `address`, as wire::print() prints it, contains the sender's key; always true if
+  /// nothing is encrypted.
   [[nodiscard]] bool may_be_at(const std::string& address) const;
 };
 
@@ -71,7 +71,7 @@ class Endpoint {
   /// Closes the connections to `address`. Sending opens them again.
   void forget(const std::string& address);
 
-  /// Whether frames from the holder of a public key are accepted now. Requires: there are secrets.
+  /// True if frames from the holder of a public key are accepted now. Requires: there are secrets.
   [[nodiscard]] bool admits(const Key& key) const;
   /// The name in the certificate of a public key; empty if no certificate admits the key now.
   /// Requires: there are secrets.

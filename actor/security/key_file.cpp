@@ -39,6 +39,7 @@ std::optional<wire::Bytes> decode_base64(std::string_view text) {
   return bytes;
 }
 
+/// Writes a key file, line by line. The fields `gate-...` are those of the handshake keys.
 class Writer {
  public:
   void comment(const std::string& line) { text_ += "# " + line + "\n"; }

@@ -54,7 +54,7 @@ using KeyFile = std::variant<ClusterSecrets, NodeSecrets, CertificateList, Revoc
 
 /// Returns a description of the file for messages, such as "a cluster's key file".
 [[nodiscard]] std::string kind_of(const KeyFile& file);
-/// Whether the file has secret keys, so that nobody but its owner may read it.
+/// True if the file has secret keys, so that nobody but its owner may read it.
 [[nodiscard]] bool is_secret(const KeyFile& file);
 
 [[nodiscard]] std::string print(const KeyFile& file);

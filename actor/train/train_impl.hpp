@@ -50,7 +50,7 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
   Assignment assignment{.job = options.job,
                         .task = nullptr,
                         .applier = {},
-                        .start = options.resume,
+                        .initial_states = options.resume,
                         .deal = {.samples = data.size(),
                                  .batch = options.batch,
                                  .dynamic = options.dynamic_batches,
@@ -70,12 +70,12 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
                                         : steps_in_epochs(*options.epochs, options, data.size()));
   }
   auto task = std::make_shared<TrainTask<M, D>>(model, data, test, options);
-  if (assignment.start.empty()) {
+  if (assignment.initial_states.empty()) {
     std::vector<T> w(task->layout().size);
     Random random = Random::stream(options.job.seed, initial_stream);
     if (auto fault = run_catching([&] { model.initialise(std::span<T>{w}, random); }))
       return Error{"initialise: " + *std::move(fault)};
-    assignment.start = to_ranges<T>(task->layout(), w);
+    assignment.initial_states = to_ranges<T>(task->layout(), w);
   }
   assignment.applier = core::gradient_applier<T>({.optimizer = options.optimizer,
                                                   .schedule = options.schedule,
@@ -93,7 +93,7 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
   auto assignment = assign_training(model, data, test, options);
   if (!assignment) return std::move(assignment).error();
   return run_job(assignment->job, std::move(assignment->task), std::move(assignment->applier),
-                 std::move(assignment->start), std::move(assignment->deal));
+                 std::move(assignment->initial_states), std::move(assignment->deal));
 }
 
 }  // namespace starling::actor

@@ -17,7 +17,7 @@
 
 namespace starling::wire {
 
-/// The part of the message that holds the bodies of the packed frames.
+/// A packed message has one or two parts. This is the part that holds the bodies of its frames.
 enum class BodyPart { first, second };
 
 /// The most bytes of a frame whose body is sent in the first part. Bodies of longer frames are sent

@@ -7,7 +7,7 @@ namespace starling::laws {
 /// Every draw is the mean.
 struct Constant {
   static constexpr std::string_view name = "const";
-  static constexpr std::string_view form = "const:20ms";
+  static constexpr std::string_view example = "const:20ms";
 
   Duration mean{};
 

@@ -36,7 +36,7 @@ Result<Distribution> parse_distribution(std::string_view text) {
   const auto refuse = [&](const std::string& why) {
     const bool says_valid = why.find("; valid: ") != std::string::npos;
     return Error{"distribution " + quote(text) + ": " + why +
-                 (says_valid ? "; laws: " : "; valid: ") + forms_of<Law>(", ")};
+                 (says_valid ? "; laws: " : "; valid: ") + examples_of<Law>(", ")};
   };
   constexpr std::string_view trace = "trace:";
   if (text.starts_with(trace) && text.size() > trace.size()) {

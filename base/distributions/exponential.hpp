@@ -7,7 +7,7 @@ namespace starling::laws {
 /// The exponential distribution.
 struct Exponential {
   static constexpr std::string_view name = "exp";
-  static constexpr std::string_view form = "exp:20ms";
+  static constexpr std::string_view example = "exp:20ms";
 
   Duration mean{};
 

@@ -27,7 +27,7 @@ namespace starling::laws {
 /// The gamma distribution. Shape 1 is the exponential distribution; a larger shape varies less.
 struct Gamma {
   static constexpr std::string_view name = "gamma";
-  static constexpr std::string_view form = "gamma:mean=20ms,shape=2";
+  static constexpr std::string_view example = "gamma:mean=20ms,shape=2";
 
   Duration mean{};
   double shape = 2;

@@ -27,7 +27,7 @@ concept DurationLaw = std::regular<L> && requires(const L law, Random& random) {
   /// The word that is parsed and printed.
   { L::name } -> std::convertible_to<std::string_view>;
   /// An example of the law as text, for errors.
-  { L::form } -> std::convertible_to<std::string_view>;
+  { L::example } -> std::convertible_to<std::string_view>;
   /// Draws a duration, in nanoseconds.
   { law.draw(random) } -> std::same_as<double>;
   /// The mean, in nanoseconds.

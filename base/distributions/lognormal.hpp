@@ -9,7 +9,7 @@ namespace starling::laws {
 /// The lognormal distribution; `sigma` is the standard deviation of the logarithm.
 struct Lognormal {
   static constexpr std::string_view name = "lognormal";
-  static constexpr std::string_view form = "lognormal:mean=20ms,sigma=0.5";
+  static constexpr std::string_view example = "lognormal:mean=20ms,sigma=0.5";
 
   Duration mean{};
   double sigma = 0.5;

@@ -7,7 +7,7 @@ namespace starling::laws {
 /// Every draw is 0.
 struct None {
   static constexpr std::string_view name = "none";
-  static constexpr std::string_view form = "none";
+  static constexpr std::string_view example = "none";
 
   [[nodiscard]] std::string options() const { return {}; }
 

@@ -10,7 +10,7 @@ namespace starling::laws {
 /// mean (alpha - 1) / alpha. For alpha <= 2 the variance is infinite.
 struct Pareto {
   static constexpr std::string_view name = "pareto";
-  static constexpr std::string_view form = "pareto:mean=20ms,alpha=2.5";
+  static constexpr std::string_view example = "pareto:mean=20ms,alpha=2.5";
 
   Duration mean{};
   double alpha = 2.5;

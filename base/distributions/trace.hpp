@@ -10,7 +10,7 @@ namespace starling::laws {
 /// Draws one of the measured durations in a file, all equally likely.
 struct Trace {
   static constexpr std::string_view name = "trace";
-  static constexpr std::string_view form = "trace:FILE";
+  static constexpr std::string_view example = "trace:FILE";
 
   std::string file;
   /// The file's durations; never empty.

@@ -7,7 +7,7 @@ namespace starling::laws {
 /// The uniform distribution from 0 to twice the mean.
 struct Uniform {
   static constexpr std::string_view name = "uniform";
-  static constexpr std::string_view form = "uniform:20ms";
+  static constexpr std::string_view example = "uniform:20ms";
 
   Duration mean{};
 

@@ -10,15 +10,15 @@ namespace starling::core {
 
 using barrier::Step;
 
-/// One process of a cluster: drawn at random when the process starts, never 0. A process that
-/// restarts is another node; the old node counts as dead.
+/// Identifies a node, which is one process of a cluster. Drawn at random when the process starts,
+/// never 0. A process that restarts is another node; the old node counts as dead.
 using NodeId = std::uint64_t;
-/// One member of the job: a dense number, counted from 0.
+/// Identifies a member of a job. Ids are small numbers, because members are indexed by them.
 using MemberId = std::uint32_t;
-/// One owner of ranges: the owner's MemberId. Where only owners are considered (assign_ranges(),
-/// the simulator), they are counted from 0.
+/// Identifies an owner of ranges by its MemberId; in assign_ranges() and the simulator, by its
+/// place among the owners, counted from 0.
 using OwnerId = std::uint32_t;
-/// One range of the parameter vector. Ranges and their ids never change within a job.
+/// Identifies a range of the parameter vector. Ranges and their ids never change within a job.
 using RangeId = std::uint32_t;
 /// Numbers the incarnations of a member: each restart has a higher number than the one before.
 using Incarnation = std::uint32_t;

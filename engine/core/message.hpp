@@ -81,11 +81,11 @@ struct RangeState {
 };
 
 /// Returns the ledger entry from which a worker continues: the one for the last step of which every
-/// range in `start` holds the update.
-[[nodiscard]] inline LedgerEntry first_ledger_entry(const std::vector<RangeState>& start,
+/// range in `initial_states` holds the update.
+[[nodiscard]] inline LedgerEntry first_ledger_entry(const std::vector<RangeState>& initial_states,
                                                     MemberId worker) {
   std::optional<LedgerEntry> first;
-  for (const RangeState& state : start) {
+  for (const RangeState& state : initial_states) {
     const LedgerEntry entry = worker < state.ledger.size() ? state.ledger[worker] : LedgerEntry{};
     if (!first || entry.step < first->step) first = entry;
   }

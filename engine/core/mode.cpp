@@ -15,7 +15,7 @@ const std::vector<std::string> mode_names{"central", "hybrid", "peer"};
 std::string distributed_barriers(std::size_t workers) {
   std::string text;
   for (const auto& barrier : barrier::descriptions(std::min<std::size_t>(2, workers - 1)))
-    if (!barrier.central_only) text += barrier.form + ", ";
+    if (!barrier.central_only) text += barrier.example + ", ";
   return text;
 }
 

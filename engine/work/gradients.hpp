@@ -151,7 +151,7 @@ class Gradients {
   void check_touched(const std::vector<models::TouchedRows>& touched) const;
   std::span<const T> assemble(std::span<const Value> values, Scratch& scratch) const;
   double gradient_in_parts(std::span<const T> w, std::span<const Value> values, std::span<T> g,
-                           models::Pass& pass, Scratch& scratch, const Cut& cut) const;
+                           models::ComputeContext& context, Scratch& scratch, const Cut& cut) const;
   double clip(std::span<T> g, const std::vector<Update::Part>& parts) const;
   void clear_gradient(std::span<const Value> values, std::span<T> g) const;
   template <class F>

@@ -22,7 +22,7 @@ requires models::Model<M, D> std::vector<RangeRows> Gradients<M, D>::plan(Member
                                                                           Step step,
                                                                           const WorkShare& share)
 const {
-  std::vector<RangeRows> wanted;
+  std::vector<RangeRows> plan;
   if constexpr (models::RowSparseModel<M, D>) {
     std::vector<std::uint32_t> batch;
     batch_of(worker, step, share, batch);
@@ -35,7 +35,7 @@ const {
         const Range& range = layout_->ranges[r];
         const bool reads_whole_range = rows == touched.end() || range.row_size == 0;
         if (reads_whole_range) {
-          if (wanted.empty() || wanted.back().range != r) wanted.push_back({r, nullptr});
+          if (plan.empty() || plan.back().range != r) plan.push_back({r, nullptr});
           continue;
         }
         const auto first =
@@ -46,11 +46,11 @@ const {
         if (begin == end) continue;
         auto inside = std::make_shared<std::vector<std::uint32_t>>(begin, end);
         for (std::uint32_t& row : *inside) row -= first;
-        wanted.push_back({r, std::move(inside)});
+        plan.push_back({r, std::move(inside)});
       }
     }
   }
-  return wanted;
+  return plan;
 }
 
 template <class M, class D>
@@ -139,10 +139,10 @@ const {
 
   if (!batch.empty()) {
     scratch.work.reset();
-    models::Pass pass{.random = random, .arena = scratch.work, .training = true};
+    models::ComputeContext context{.random = random, .arena = scratch.work, .training = true};
     result.loss = share.taken && cut.hand_in != nullptr
-                      ? gradient_in_parts(w, values, g, pass, scratch, cut)
-                      : static_cast<double>(model_.gradient(w, data_, batch, g, pass));
+                      ? gradient_in_parts(w, values, g, context, scratch, cut)
+                      : static_cast<double>(model_.gradient(w, data_, batch, g, context));
   }
   result.update.samples = static_cast<std::uint32_t>(batch.size());
   if (!std::isfinite(result.loss)) {
@@ -166,8 +166,8 @@ const {
 template <class M, class D>
 requires models::Model<M, D>
 double Gradients<M, D>::gradient_in_parts(std::span<const T> w, std::span<const Value> values,
-                                          std::span<T> g, models::Pass& pass, Scratch& scratch,
-                                          const Cut& cut) const {
+                                          std::span<T> g, models::ComputeContext& context,
+                                          Scratch& scratch, const Cut& cut) const {
   const std::size_t micro_batch = micro_batch_of(scratch.batch.size());
   const auto part = scratch.parameters.allocate<T>(layout_->size);
   double loss = 0;
@@ -178,7 +178,7 @@ double Gradients<M, D>::gradient_in_parts(std::span<const T> w, std::span<const 
     clear_gradient(values, part);
     scratch.work.reset();
     const auto count = static_cast<double>(samples.size());
-    loss += count * static_cast<double>(model_.gradient(w, data_, samples, part, pass));
+    loss += count * static_cast<double>(model_.gradient(w, data_, samples, part, context));
     for_each_piece(values, [&](std::size_t offset, std::size_t size) {
       for (std::size_t i = offset; i < offset + size; ++i) g[i] += static_cast<T>(count) * part[i];
     });

@@ -22,7 +22,7 @@ class ParameterCopies {
 
   explicit ParameterCopies(const std::vector<Parameter>& parameters);
 
-  /// Returns whether any parameter is row-sparse.
+  /// Returns true if any parameter is row-sparse.
   [[nodiscard]] bool has_row_sparse() const { return rows_.size() > 0; }
 
   /// Starts, in the context's stream, the copy of w to `device_w`. `device_w` and `device_staging`

@@ -145,10 +145,10 @@ Result<Table> load_part(const Source& source, std::uint64_t seed, Part part,
                         const std::optional<Labelling>& labelling) {
   auto raw = read_raw(source, seed, part);
   if (!raw) return std::move(raw).error();
-  if (labelling) return finish(std::move(*raw), *labelling);
+  if (labelling) return to_table(std::move(*raw), *labelling);
   const auto own_labelling = infer_labelling(*raw);
   if (!own_labelling) return own_labelling.error();
-  return finish(std::move(*raw), *own_labelling);
+  return to_table(std::move(*raw), *own_labelling);
 }
 
 /// Reads the test data and checks that they fit the training data `raw_train`, whose labelling is
@@ -182,9 +182,9 @@ Result<TablePair> load_pair(const Source& train, const Source& test, std::uint64
   if (!labelling) return Error{labelling.error()}.within("data");
   auto raw_test = read_test(train, test, seed, *raw_train, *labelling);
   if (!raw_test) return std::move(raw_test).error().within("test");
-  auto train_table = finish(std::move(*raw_train), *labelling);
+  auto train_table = to_table(std::move(*raw_train), *labelling);
   if (!train_table) return std::move(train_table).error().within("data");
-  auto test_table = finish(std::move(*raw_test), *labelling);
+  auto test_table = to_table(std::move(*raw_test), *labelling);
   if (!test_table) return std::move(test_table).error().within("test");
   return TablePair{std::move(*train_table), std::move(*test_table)};
 }

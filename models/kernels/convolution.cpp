@@ -55,12 +55,12 @@ MatrixView<T> matrix(std::span<T> values, std::size_t columns) {
 }  // namespace
 
 template <class T>
-Convolution<T>::Convolution(const ConvolutionShape& shape, Library library)
+Convolution<T>::Convolution(const ConvolutionShape& shape, KernelLibrary library)
     : shape_(shape), products_(library) {
   STARLING_CHECK(shape.kernel > 0 && shape.stride > 0);
   STARLING_CHECK(shape.kernel <= std::min(shape.height, shape.width) + 2 * shape.padding);
   if constexpr (std::is_same_v<T, float>)
-    if (library == Library::onednn) dnnl_ = DnnlConvolution::make(shape);
+    if (library == KernelLibrary::onednn) dnnl_ = DnnlConvolution::make(shape);
 }
 
 template <class T>

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "starling/models/kernels/arena.hpp"
-#include "starling/models/kernels/library.hpp"
+#include "starling/models/kernels/kernel_library.hpp"
 
 namespace starling::models {
 
@@ -52,12 +52,14 @@ template <class T>
 class Convolution {
  public:
   /// Uses `library` if it has code for the shape. Requires: the kernel fits into the padded image.
-  explicit Convolution(const ConvolutionShape& shape, Library library = preferred_library());
+  explicit Convolution(const ConvolutionShape& shape, KernelLibrary library = preferred_library());
 
   [[nodiscard]] const ConvolutionShape& shape() const { return shape_; }
-  /// Returns Library::onednn if oneDNN's convolution runs, and Library::eigen if windows are
-  /// gathered and multiplied.
-  [[nodiscard]] Library library() const { return dnnl_ ? Library::onednn : Library::eigen; }
+  /// Returns KernelLibrary::onednn if oneDNN's convolution runs, and KernelLibrary::eigen if
+  /// windows are gathered and multiplied.
+  [[nodiscard]] KernelLibrary library() const {
+    return dnnl_ ? KernelLibrary::onednn : KernelLibrary::eigen;
+  }
 
   /// Computes y [n x out_height x out_width x outputs] from x [n x height x width x channels], w
   /// [kernel x kernel x channels x outputs] and b [outputs], which may be empty.
@@ -73,7 +75,7 @@ class Convolution {
  private:
   ConvolutionShape shape_;
   /// The library that multiplies gathered windows.
-  Library products_;
+  KernelLibrary products_;
   /// Null if windows are gathered.
   std::shared_ptr<const DnnlConvolution> dnnl_;
 };

@@ -69,12 +69,13 @@ bool dnnl_gemm(const MatrixView<const float>&, const MatrixView<const float>&, f
 }  // namespace
 
 template <class T>
-void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c, Library library) {
+void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c,
+          KernelLibrary library) {
   STARLING_CHECK(a.rows == c.rows && b.columns == c.columns && a.columns == b.rows);
   STARLING_CHECK(!c.transposed);
   if (c.rows == 0 || c.columns == 0) return;
   if constexpr (std::is_same_v<T, float>) {
-    if (library == Library::onednn && a.columns > 0 && dnnl_gemm(a, b, beta, c)) return;
+    if (library == KernelLibrary::onednn && a.columns > 0 && dnnl_gemm(a, b, beta, c)) return;
   }
   eigen_gemm(a, b, beta, c);
 }
@@ -90,8 +91,8 @@ void transpose(MatrixView<const T> from, MatrixView<T> to) {
 template void transpose(MatrixView<const float>, MatrixView<float>);
 template void transpose(MatrixView<const double>, MatrixView<double>);
 template void gemm(MatrixView<const float>, MatrixView<const float>, float, MatrixView<float>,
-                   Library);
+                   KernelLibrary);
 template void gemm(MatrixView<const double>, MatrixView<const double>, double, MatrixView<double>,
-                   Library);
+                   KernelLibrary);
 
 }  // namespace starling::models

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "starling/models/kernels/library.hpp"
+#include "starling/models/kernels/kernel_library.hpp"
 
 namespace starling::models {
 
@@ -25,11 +25,11 @@ struct MatrixView {
 };
 
 /// Computes C = A B + beta C. Requires: shapes that fit, and a C that is not transposed. If beta is
-/// 0, C need not be initialised. float runs on oneDNN if `library` is Library::onednn and Starling
-/// was built with oneDNN; all other cases run on Eigen.
+/// 0, C need not be initialised. float runs on oneDNN if `library` is KernelLibrary::onednn and
+/// Starling was built with oneDNN; all other cases run on Eigen.
 template <class T>
 void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c,
-          Library library = Library::onednn);
+          KernelLibrary library = KernelLibrary::onednn);
 
 /// Writes the transpose of `from` to `to`. Requires: shapes that fit, views that are not
 /// transposed, and memory that does not overlap.

@@ -17,8 +17,8 @@ enum class InputKind { any, row, image };
 
 struct LayerKind {
   std::string_view name;
-  /// The layer's options: "dropout RATE".
-  std::string_view form;
+  /// The layer with its options: "dropout RATE".
+  std::string_view usage;
   /// A phrase that says what the layer does.
   std::string_view summary;
   InputKind input;

@@ -214,43 +214,44 @@ Result<void> Net<T>::accepts(const Table& data) const {
 
 template <class T>
 double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
-                        Pass& pass) const {
+                        ComputeContext& context) const {
   if (batch.empty()) return 0;
   if (engine_ != nullptr)
-    return squared_error_factor(data) * engine_->gradient(w, data, batch, g, pass.random());
-  const RowReader<T> reader{data, batch.size(), outputs_for_gathering, pass.arena};
+    return squared_error_factor(data) * engine_->gradient(w, data, batch, g, context.random());
+  const RowReader<T> reader{data, batch.size(), outputs_for_gathering, context.arena};
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
   for_each_micro_batch(batch, [&](Batch micro_batch) {
     const Rows<T> x = reader.read(micro_batch);
     MicroBatchState state =
-        forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, pass);
-    allocate_derivatives(state, pass.arena);
+        forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, context);
+    allocate_derivatives(state, context.arena);
     sums += apply_loss(derivative(state, plan_->values().size() - 1), reader.labels(micro_batch),
                        weight);
     backward(w, state, weight * static_cast<T>(micro_batch.size()), offset(batch, micro_batch) == 0,
-             g, pass);
+             g, context);
   });
   return squared_error_factor(data) * sums.loss / static_cast<double>(batch.size());
 }
 
 template <class T>
-Metrics Net<T>::evaluate(std::span<const T> w, const Table& data, Batch batch, Pass& pass) const {
-  const Accumulator sums =
-      engine_ != nullptr ? engine_->evaluate(w, data, batch, {}) : accumulate(w, data, batch, pass);
+Metrics Net<T>::evaluate(std::span<const T> w, const Table& data, Batch batch,
+                         ComputeContext& context) const {
+  const Accumulator sums = engine_ != nullptr ? engine_->evaluate(w, data, batch, {})
+                                              : accumulate(w, data, batch, context);
   return loss_ == Loss::squared ? mean_metrics<SquaredLoss>(sums, batch.size(), data)
                                 : mean_metrics<SoftmaxLoss>(sums, batch.size(), data);
 }
 
 template <class T>
 Accumulator Net<T>::accumulate(std::span<const T> w, const Table& data, Batch batch,
-                               Pass& pass) const {
-  const RowReader<T> reader{data, batch.size(), outputs_for_gathering, pass.arena};
+                               ComputeContext& context) const {
+  const RowReader<T> reader{data, batch.size(), outputs_for_gathering, context.arena};
   Accumulator sums;
   for_each_micro_batch(batch, [&](Batch micro_batch) {
     const Rows<T> x = reader.read(micro_batch);
     const MicroBatchState state =
-        forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, pass);
+        forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, context);
     sums += apply_loss(state.scores(), reader.labels(micro_batch), T{1});
   });
   return sums;
@@ -271,27 +272,27 @@ std::vector<TouchedRows> Net<T>::touched(const Table& data, Batch batch) const {
 }
 
 template <class T>
-void Net<T>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+void Net<T>::scores(std::span<const T> w, const Table& data, Batch batch, ComputeContext& context,
                     std::span<T> out) const {
   STARLING_CHECK(out.size() == batch.size() * outputs());
   if (engine_ != nullptr) {
     engine_->evaluate(w, data, batch, out);
     return;
   }
-  const RowReader<T> reader{data, batch.size(), outputs_for_gathering, pass.arena};
+  const RowReader<T> reader{data, batch.size(), outputs_for_gathering, context.arena};
   for_each_micro_batch(batch, [&](Batch micro_batch) {
     const Rows<T> x = reader.read(micro_batch);
     const MicroBatchState state =
-        forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, pass);
+        forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, context);
     std::ranges::copy(state.scores(), out.subspan(offset(batch, micro_batch) * outputs()).begin());
   });
 }
 
 template <class T>
-void Net<T>::predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+void Net<T>::predict(std::span<const T> w, const Table& data, Batch batch, ComputeContext& context,
                      std::span<float> out) const {
-  const std::span<T> all_scores = pass.arena.allocate<T>(batch.size() * outputs());
-  scores(w, data, batch, pass, all_scores);
+  const std::span<T> all_scores = context.arena.allocate<T>(batch.size() * outputs());
+  scores(w, data, batch, context, all_scores);
   if (loss_ == Loss::softmax) return decide_rows<SoftmaxLoss, T>(all_scores, out);
   if (loss_ == Loss::squared) return decide_rows<SquaredLoss, T>(all_scores, out);
   for (std::size_t i = 0; i < out.size(); ++i)

@@ -60,17 +60,17 @@ class Net {
 
   /// Adds the gradient to g and returns the mean loss; see model.hpp.
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
-                  Pass& pass) const;
+                  ComputeContext& context) const;
   /// Returns "loss", and "accuracy" or "mse".
   [[nodiscard]] Metrics evaluate(std::span<const T> w, const Table& data, Batch batch,
-                                 Pass& pass) const;
+                                 ComputeContext& context) const;
   [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const;
 
   /// Writes the last layer's outputs of each row to `out` [batch.size() x outputs()].
-  void scores(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+  void scores(std::span<const T> w, const Table& data, Batch batch, ComputeContext& context,
               std::span<T> out) const;
   /// Writes the predicted class or value of each row to `out`.
-  void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+  void predict(std::span<const T> w, const Table& data, Batch batch, ComputeContext& context,
                std::span<float> out) const;
 
   /// Returns the default training options. The features are scaled unless they are ids of an
@@ -106,7 +106,7 @@ class Net {
   [[nodiscard]] Result<void> check_shapes(const Table& data) const;
   /// Runs the forward pass over `rows` rows of the data, whose features are `x`.
   [[nodiscard]] MicroBatchState forward(std::span<const T> w, std::size_t rows,
-                                        std::span<const T> x, Pass& pass) const;
+                                        std::span<const T> x, ComputeContext& context) const;
   /// Allocates memory for derivatives, and copies the scores to the memory in which the loss
   /// replaces them by their derivatives.
   void allocate_derivatives(MicroBatchState& state, Arena& arena) const;
@@ -115,12 +115,12 @@ class Net {
   /// Adds the gradient to g, which is zero if `is_gradient_zero`. `share` is the micro-batch's
   /// fraction of the batch.
   void backward(std::span<const T> w, const MicroBatchState& state, T share, bool is_gradient_zero,
-                std::span<T> g, Pass& pass) const;
+                std::span<T> g, ComputeContext& context) const;
   /// The backward pass of an operation that adds its inputs.
   void backward_sum(const MicroBatchState& state, const Operation<T>& sum) const;
   /// Returns the sums of loss and metric over a batch.
   [[nodiscard]] Accumulator accumulate(std::span<const T> w, const Table& data, Batch batch,
-                                       Pass& pass) const;
+                                       ComputeContext& context) const;
   /// Replaces the scores by the derivatives of the weighted loss, and returns the sums of loss and
   /// metric.
   [[nodiscard]] Accumulator apply_loss(std::span<T> scores, std::span<const float> labels,

@@ -36,8 +36,9 @@ struct Net<T>::MicroBatchState {
 
 template <class T>
 typename Net<T>::MicroBatchState Net<T>::forward(std::span<const T> w, std::size_t rows,
-                                                 std::span<const T> x, Pass& pass) const {
-  Arena& arena = pass.arena;
+                                                 std::span<const T> x,
+                                                 ComputeContext& context) const {
+  Arena& arena = context.arena;
   MicroBatchState state{.n = rows * inputs_in_row_,
                         .input = x,
                         .values = arena.allocate<std::span<T>>(plan_->values().size()),
@@ -53,7 +54,7 @@ typename Net<T>::MicroBatchState Net<T>::forward(std::span<const T> w, std::size
     if (operation.layer != nullptr) {
       state.saved[k] = operation.layer->forward(
           {state.n, w.subspan(operation.parameters_start, operation.parameters_size),
-           state.value(operation.inputs[0]), y, pass});
+           state.value(operation.inputs[0]), y, context});
       continue;
     }
     if (!operation.in_place) std::ranges::copy(state.value(operation.inputs[0]), y.begin());
@@ -80,7 +81,7 @@ std::span<T> Net<T>::derivative(const MicroBatchState& state, std::size_t value)
 
 template <class T>
 void Net<T>::backward(std::span<const T> w, const MicroBatchState& state, T share,
-                      bool is_gradient_zero, std::span<T> g, Pass& pass) const {
+                      bool is_gradient_zero, std::span<T> g, ComputeContext& context) const {
   for (std::size_t k = plan_->operations().size(); k-- > 0;) {
     const Operation<T>& operation = plan_->operations()[k];
     if (operation.layer == nullptr) {
@@ -95,7 +96,7 @@ void Net<T>::backward(std::span<const T> w, const MicroBatchState& state, T shar
         {state.n, w.subspan(operation.parameters_start, operation.parameters_size),
          state.value(input), state.values[operation.output], state.saved[k], share,
          is_gradient_zero, derivative(state, operation.output), dx,
-         g.subspan(operation.parameters_start, operation.parameters_size), pass});
+         g.subspan(operation.parameters_start, operation.parameters_size), context});
     if (is_added) axpy<T, T>(1, dx, derivative(state, input));
   }
 }

@@ -26,7 +26,7 @@ struct Threshold {
   Form form = Form::values;
 };
 
-/// Returns whether the threshold is in the form's range. With the form `signs` and threshold 0,
+/// Returns true if the threshold is in the form's range. With the form `signs` and threshold 0,
 /// every value sent would be 0.
 [[nodiscard]] constexpr bool is_valid(const Threshold& options) {
   return options.threshold > 0 ||

@@ -12,7 +12,7 @@ namespace starling::models {
 /// The bit of an index that marks its element as negative.
 inline constexpr std::uint32_t sign_bit = std::uint32_t{1} << 31U;
 
-/// Returns whether an element with this residual is sent.
+/// Returns true if an element with this residual is sent.
 STARLING_HOST_DEVICE inline bool is_sent(const Threshold& options, float residual) {
   return fabsf(residual) > options.threshold;
 }

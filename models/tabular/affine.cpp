@@ -11,7 +11,7 @@
 namespace starling::models {
 namespace {
 
-/// Returns whether the rows of `batch` follow each other in the table.
+/// Returns true if the rows of `batch` follow each other in the table.
 bool are_adjacent(Batch batch) {
   for (std::size_t i = 1; i < batch.size(); ++i)
     if (batch[i] != batch[0] + i) return false;

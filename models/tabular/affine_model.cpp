@@ -51,11 +51,11 @@ Result<void> AffineModel<T, Kind>::accepts(const Table& data) const {
 
 template <class T, class Kind>
 double AffineModel<T, Kind>::gradient(std::span<const T> w, const Table& data, Batch batch,
-                                      std::span<T> g, Pass& pass) const {
+                                      std::span<T> g, ComputeContext& context) const {
   if (batch.empty()) return 0;
-  const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
+  const RowReader<T> reader{data, batch.size(), outputs_, context.arena};
   const std::span<T> buffer =
-      pass.arena.allocate<T>(std::min(batch.size(), rows_at_once) * outputs_);
+      context.arena.allocate<T>(std::min(batch.size(), rows_at_once) * outputs_);
   const Affine<T> layer_gradient = Affine<T>::from(g, features_, outputs_, has_bias_);
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
@@ -71,10 +71,10 @@ double AffineModel<T, Kind>::gradient(std::span<const T> w, const Table& data, B
 
 template <class T, class Kind>
 Metrics AffineModel<T, Kind>::evaluate(std::span<const T> w, const Table& data, Batch batch,
-                                       Pass& pass) const {
-  const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
+                                       ComputeContext& context) const {
+  const RowReader<T> reader{data, batch.size(), outputs_, context.arena};
   const std::span<T> buffer =
-      pass.arena.allocate<T>(std::min(batch.size(), rows_at_once) * outputs_);
+      context.arena.allocate<T>(std::min(batch.size(), rows_at_once) * outputs_);
   Accumulator sums;
   for_each_micro_batch(batch, [&](Batch micro_batch) {
     const std::span<T> z = buffer.first(micro_batch.size() * outputs_);
@@ -91,10 +91,10 @@ std::vector<TouchedRows> AffineModel<T, Kind>::touched(const Table& data, Batch 
 }
 
 template <class T, class Kind>
-void AffineModel<T, Kind>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
-                                  std::span<T> out) const {
+void AffineModel<T, Kind>::scores(std::span<const T> w, const Table& data, Batch batch,
+                                  ComputeContext& context, std::span<T> out) const {
   STARLING_CHECK(out.size() == batch.size() * outputs_);
-  const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
+  const RowReader<T> reader{data, batch.size(), outputs_, context.arena};
   for_each_micro_batch(batch, [&](Batch micro_batch) {
     const std::span<T> z =
         out.subspan(offset(batch, micro_batch) * outputs_, micro_batch.size() * outputs_);
@@ -103,10 +103,10 @@ void AffineModel<T, Kind>::scores(std::span<const T> w, const Table& data, Batch
 }
 
 template <class T, class Kind>
-void AffineModel<T, Kind>::predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
-                                   std::span<float> out) const {
-  const std::span<T> z = pass.arena.allocate<T>(batch.size() * outputs_);
-  scores(w, data, batch, pass, z);
+void AffineModel<T, Kind>::predict(std::span<const T> w, const Table& data, Batch batch,
+                                   ComputeContext& context, std::span<float> out) const {
+  const std::span<T> z = context.arena.allocate<T>(batch.size() * outputs_);
+  scores(w, data, batch, context, z);
   decide_rows<Loss, T>(z, out);
 }
 

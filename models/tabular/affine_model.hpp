@@ -46,17 +46,17 @@ class AffineModel {
   [[nodiscard]] Result<void> accepts(const Table& data) const;
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
-                  Pass& pass) const;
+                  ComputeContext& context) const;
   /// Returns "loss", and "mse" or "accuracy".
   [[nodiscard]] Metrics evaluate(std::span<const T> w, const Table& data, Batch batch,
-                                 Pass& pass) const;
+                                 ComputeContext& context) const;
   [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const;
 
   /// Writes x W + b of each row to `out` [batch.size() x outputs()].
-  void scores(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+  void scores(std::span<const T> w, const Table& data, Batch batch, ComputeContext& context,
               std::span<T> out) const;
   /// Writes the predicted class or value of each row to `out`.
-  void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+  void predict(std::span<const T> w, const Table& data, Batch batch, ComputeContext& context,
                std::span<float> out) const;
 
   /// These options were the best in measurements over a dozen tables: see

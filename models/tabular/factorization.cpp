@@ -126,7 +126,7 @@ T Factorization<T>::predict_rating(const RowParameters<const T>& row_w) const {
 
 template <class T>
 double Factorization<T>::gradient(std::span<const T> w, const Table& data, Batch batch,
-                                  std::span<T> g, Pass&) const {
+                                  std::span<T> g, ComputeContext&) const {
   if (batch.empty()) return 0;
   const T weight = T{1} / static_cast<T>(batch.size());
   double squares = 0;
@@ -147,7 +147,7 @@ double Factorization<T>::gradient(std::span<const T> w, const Table& data, Batch
 
 template <class T>
 Metrics Factorization<T>::evaluate(std::span<const T> w, const Table& data, Batch batch,
-                                   Pass&) const {
+                                   ComputeContext&) const {
   double squares = 0;
   for (const std::uint32_t row : batch) {
     const double error = static_cast<double>(predict_rating(row_parameters(w, data, row))) -
@@ -172,8 +172,8 @@ std::vector<TouchedRows> Factorization<T>::touched(const Table& data, Batch batc
 }
 
 template <class T>
-void Factorization<T>::predict(std::span<const T> w, const Table& data, Batch batch, Pass&,
-                               std::span<float> out) const {
+void Factorization<T>::predict(std::span<const T> w, const Table& data, Batch batch,
+                               ComputeContext&, std::span<float> out) const {
   STARLING_CHECK(out.size() == batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i)
     out[i] = static_cast<float>(predict_rating(row_parameters(w, data, batch[i])));

@@ -40,14 +40,14 @@ class Factorization {
   [[nodiscard]] Result<void> accepts(const Table& data) const;
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
-                  Pass& pass) const;
+                  ComputeContext& context) const;
   /// Returns "loss" and "mse".
   [[nodiscard]] Metrics evaluate(std::span<const T> w, const Table& data, Batch batch,
-                                 Pass& pass) const;
+                                 ComputeContext& context) const;
   [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const;
 
   /// Writes each row's predicted rating to `out`.
-  void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+  void predict(std::span<const T> w, const Table& data, Batch batch, ComputeContext& context,
                std::span<float> out) const;
 
   [[nodiscard]] std::size_t users() const { return users_; }

@@ -212,9 +212,9 @@ Accumulator Perceptron<T>::apply_loss(std::span<T> scores, std::span<const float
 
 template <class T>
 double Perceptron<T>::gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
-                               Pass& pass) const {
+                               ComputeContext& context) const {
   if (batch.empty()) return 0;
-  Workspace work = make_workspace(data, batch.size(), pass.arena);
+  Workspace work = make_workspace(data, batch.size(), context.arena);
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
   for_each_micro_batch(batch, [&](Batch micro_batch) {
@@ -229,8 +229,8 @@ double Perceptron<T>::gradient(std::span<const T> w, const Table& data, Batch ba
 
 template <class T>
 Metrics Perceptron<T>::evaluate(std::span<const T> w, const Table& data, Batch batch,
-                                Pass& pass) const {
-  Workspace work = make_workspace(data, batch.size(), pass.arena);
+                                ComputeContext& context) const {
+  Workspace work = make_workspace(data, batch.size(), context.arena);
   Accumulator sums;
   for_each_micro_batch(batch, [&](Batch micro_batch) {
     const std::span<T> z = work.last_outputs.first(micro_batch.size() * outputs());
@@ -248,10 +248,10 @@ std::vector<TouchedRows> Perceptron<T>::touched(const Table& data, Batch batch) 
 }
 
 template <class T>
-void Perceptron<T>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
-                           std::span<T> out) const {
+void Perceptron<T>::scores(std::span<const T> w, const Table& data, Batch batch,
+                           ComputeContext& context, std::span<T> out) const {
   STARLING_CHECK(out.size() == batch.size() * outputs());
-  Workspace work = make_workspace(data, batch.size(), pass.arena);
+  Workspace work = make_workspace(data, batch.size(), context.arena);
   for_each_micro_batch(batch, [&](Batch micro_batch) {
     forward(w, work.reader.read(micro_batch), work,
             out.subspan(offset(batch, micro_batch) * outputs(), micro_batch.size() * outputs()));
@@ -259,10 +259,10 @@ void Perceptron<T>::scores(std::span<const T> w, const Table& data, Batch batch,
 }
 
 template <class T>
-void Perceptron<T>::predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
-                            std::span<float> out) const {
-  const std::span<T> z = pass.arena.allocate<T>(batch.size() * outputs());
-  scores(w, data, batch, pass, z);
+void Perceptron<T>::predict(std::span<const T> w, const Table& data, Batch batch,
+                            ComputeContext& context, std::span<float> out) const {
+  const std::span<T> z = context.arena.allocate<T>(batch.size() * outputs());
+  scores(w, data, batch, context, z);
   if (classes_ > 0) {
     decide_rows<SoftmaxLoss, T>(z, out);
   } else {

@@ -199,17 +199,17 @@ TEST(Parse, ReadsASampledAsp) {
 
 TEST(Descriptions, HaveFormsThatParse) {
   for (const Description& description : descriptions()) {
-    const auto parsed = parse(description.form);
+    const auto parsed = parse(description.example);
     ASSERT_TRUE(parsed) << parsed.error().message;
-    EXPECT_EQ(needs_every_step(*parsed), description.central_only) << description.form;
+    EXPECT_EQ(needs_every_step(*parsed), description.central_only) << description.example;
     EXPECT_FALSE(description.summary.empty());
   }
 }
 
 TEST(Descriptions, SayWhichWorkersTheBarrierSees) {
-  EXPECT_EQ(descriptions()[0].form, "bsp");
+  EXPECT_EQ(descriptions()[0].example, "bsp");
   EXPECT_EQ(descriptions()[0].summary, "pass if no seen worker is behind; sees all");
-  EXPECT_EQ(descriptions()[3].form, "pssp:s=4,beta=2");
+  EXPECT_EQ(descriptions()[3].example, "pssp:s=4,beta=2");
   EXPECT_EQ(descriptions()[3].summary,
             "pass if no seen worker is over s steps behind; sees beta others");
   EXPECT_EQ(descriptions()[4].summary, "always pass");

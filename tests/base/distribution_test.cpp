@@ -118,10 +118,10 @@ TEST(Distribution, PrintsTheTextThatItParses) {
 TEST(Distribution, ParsesTheExampleOfEveryLaw) {
   for_each_alternative<Distribution::Law>([]<class L>(const L&) {
     if constexpr (!std::same_as<L, laws::Trace>) {
-      const auto law = parse_distribution(L::form).value();
-      EXPECT_TRUE(std::holds_alternative<L>(law.law())) << L::form;
-      EXPECT_EQ(print(law), L::form);
-      EXPECT_EQ(law.mean(), (std::same_as<L, laws::None> ? 0 : 0.02)) << L::form;
+      const auto law = parse_distribution(L::example).value();
+      EXPECT_TRUE(std::holds_alternative<L>(law.law())) << L::example;
+      EXPECT_EQ(print(law), L::example);
+      EXPECT_EQ(law.mean(), (std::same_as<L, laws::None> ? 0 : 0.02)) << L::example;
     }
   });
 }

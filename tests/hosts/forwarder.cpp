@@ -53,7 +53,7 @@ int listen_on_free_port(std::uint16_t& port) {
   return made;
 }
 
-/// Whether the socket call that has just failed may succeed later.
+/// True if the socket call that has just failed may succeed later.
 bool is_temporary_error() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINPROGRESS || errno == ENOTCONN;
 }

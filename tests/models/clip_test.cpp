@@ -53,12 +53,12 @@ TEST(Clip, PrintsWhatItReads) {
 TEST(Clip, EveryClipIsParsedAndNeverLengthensAGradient) {
   for_each_alternative<Clip>([]<class C>(const C& clip) {
     EXPECT_EQ(parse_clip(print(clip)).value(), Clip{clip});
-    EXPECT_TRUE(std::holds_alternative<C>(clip_of(C::form.data()))) << C::form;
+    EXPECT_TRUE(std::holds_alternative<C>(clip_of(C::example.data()))) << C::example;
     std::vector<double> g{3, -4, 0.25};
     apply<double>(clip, g);
     EXPECT_LE(std::hypot(g[0], g[1], g[2]), std::hypot(3, 4, 0.25)) << C::name;
   });
-  EXPECT_EQ(forms_of<Clip>(), "none | value:1 | norm:1");
+  EXPECT_EQ(examples_of<Clip>(), "none | value:1 | norm:1");
 }
 
 TEST(Clip, RefusesInvalidTexts) {

@@ -74,23 +74,24 @@ struct ModelUnderTest {
   double gradient(Batch batch, std::vector<T>& g) {
     arena.reset();
     Random random{1};
-    Pass pass{random, arena};
+    ComputeContext context{random, arena};
     g.assign(w.size(), T{0});
-    return std::visit([&](const auto& any) { return any.gradient(w, data, batch, g, pass); },
+    return std::visit([&](const auto& any) { return any.gradient(w, data, batch, g, context); },
                       model);
   }
   Metrics evaluate(Batch batch) {
     arena.reset();
     Random random{1};
-    Pass pass{random, arena, false};
-    return std::visit([&](const auto& any) { return any.evaluate(w, data, batch, pass); }, model);
+    ComputeContext context{random, arena, false};
+    return std::visit([&](const auto& any) { return any.evaluate(w, data, batch, context); },
+                      model);
   }
   std::vector<float> predict(Batch batch) {
     arena.reset();
     Random random{1};
-    Pass pass{random, arena, false};
+    ComputeContext context{random, arena, false};
     std::vector<float> out(batch.size());
-    std::visit([&](const auto& any) { any.predict(w, data, batch, pass, out); }, model);
+    std::visit([&](const auto& any) { any.predict(w, data, batch, context, out); }, model);
     return out;
   }
   std::vector<TouchedRows> touched(Batch batch) const {

@@ -141,13 +141,13 @@ TEST(Optimizer, EveryOptimizerIsTestedAndMovesParameters) {
     })) << O::name;
     EXPECT_EQ(parse_optimizer(O::name).value(), Optimizer{optimizer});
     EXPECT_EQ(parse_optimizer(print(optimizer)).value(), Optimizer{optimizer});
-    const std::string form{O::form};
+    const std::string form{O::example};
     EXPECT_TRUE(parse_optimizer(form.substr(0, form.find('[')))) << form;
     std::vector<double> w{1}, g{1}, state(slots(optimizer));
     apply<double>(optimizer, w, g, state, {});
     EXPECT_LT(w[0], 1) << O::name;
   });
-  EXPECT_EQ(forms_of<Optimizer>(),
+  EXPECT_EQ(examples_of<Optimizer>(),
             "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001");
 }
 

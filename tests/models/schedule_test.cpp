@@ -39,12 +39,13 @@ TEST(Schedule, PrintsWhatItReads) {
 TEST(Schedule, EveryScheduleIsParsedAndBeginsAtOne) {
   for_each_alternative<Schedule>([]<class S>(const S& schedule) {
     EXPECT_EQ(parse_schedule(print(schedule)).value(), Schedule{schedule});
-    const Schedule example = parse_schedule(S::form).value();
-    EXPECT_TRUE(std::holds_alternative<S>(example)) << S::form;
+    const Schedule example = parse_schedule(S::example).value();
+    EXPECT_TRUE(std::holds_alternative<S>(example)) << S::example;
     EXPECT_EQ(parse_schedule(print(example)).value(), example);
-    EXPECT_EQ(factor(example, 0), 1) << S::form;
+    EXPECT_EQ(factor(example, 0), 1) << S::example;
   });
-  EXPECT_EQ(forms_of<Schedule>(), "constant | step:every=20000,gamma=0.5 | cosine:samples=600000");
+  EXPECT_EQ(examples_of<Schedule>(),
+            "constant | step:every=20000,gamma=0.5 | cosine:samples=600000");
 }
 
 TEST(Schedule, RefusesInvalidTexts) {

@@ -81,8 +81,9 @@ double gradient(const AnyModel<T>& model, std::span<const T> w, const Table& dat
                 std::span<T> g, Arena& arena) {
   arena.reset();
   Random random{1};
-  Pass pass{random, arena};
-  return std::visit([&](const auto& any) { return any.gradient(w, data, batch, g, pass); }, model);
+  ComputeContext context{random, arena};
+  return std::visit([&](const auto& any) { return any.gradient(w, data, batch, g, context); },
+                    model);
 }
 
 template <class T>

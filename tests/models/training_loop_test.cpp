@@ -29,13 +29,15 @@ struct ConstantGradient {
             {.name = "last", .shape = {width}}};
   }
   void initialise(std::span<double> w, Random&) const { std::ranges::fill(w, 10.0); }
-  double gradient(std::span<const double>, const Table&, Batch, std::span<double> g, Pass&) const {
+  double gradient(std::span<const double>, const Table&, Batch, std::span<double> g,
+                  ComputeContext&) const {
     for (const double value : g)
       if (value != 0) *g_was_dirty = true;
     for (std::size_t i = 0; i < g.size(); ++i) g[i] += i < width ? 1 : i < width + 3 ? 2 : 3;
     return 0.5;
   }
-  [[nodiscard]] Metrics evaluate(std::span<const double>, const Table&, Batch, Pass&) const {
+  [[nodiscard]] Metrics evaluate(std::span<const double>, const Table&, Batch,
+                                 ComputeContext&) const {
     return {};
   }
 };
@@ -87,8 +89,8 @@ TEST(TrainingLoop, RepeatsItselfAndLearns) {
 struct FailsOnce : ConstantGradient {
   int* calls = nullptr;
   double gradient(std::span<const double> w, const Table& data, Batch batch, std::span<double> g,
-                  Pass& pass) const {
-    const double loss = ConstantGradient::gradient(w, data, batch, g, pass);
+                  ComputeContext& context) const {
+    const double loss = ConstantGradient::gradient(w, data, batch, g, context);
     if (++*calls == 2) throw std::runtime_error{"second call"};
     return loss;
   }

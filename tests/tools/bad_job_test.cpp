@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--until: 'loss>=0.1' would be reached by getting worse; valid: loss<=0.1"}},
         BadLine{"UnknownGoal",
                 "train --data digits:n=300 --until mse=1",
-                {"--until: the model has no figure 'mse'", "loss, accuracy"}},
+                {"--until: the model has no metric 'mse'", "loss, accuracy"}},
         BadLine{"GoalWithoutTests",
                 "train --data digits:n=300 --until loss=1 --eval-every 0",
                 {"--until: has no effect with eval-every 0"}},

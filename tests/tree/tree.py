@@ -105,11 +105,17 @@ RETIRED = {
     "PluginDoor": "PluginEntry", "STARLING_CLONES": "STARLING_MULTIVERSION",
     "SiteOptions": "LocalJobOptions", "JobFacts": "JobDescription", "Farewell": "Disconnect",
     "ClusterView": "ClusterSnapshot", "Milestones": "PeriodicTrigger", "PlanMaker": "JobPreparer",
+    "Library": "KernelLibrary", "Pass": "ComputeContext", "Turn": "StepContext",
+    "TurnState": "StepState", "StopsJob": "JobStopper", "check_start": "check_initial_states",
+    "start_parameters": "initial_parameters", "forms_of": "examples_of",
+    "roles_of_newcomer": "members_of_newcomer", "wanted_owner_count": "requested_owner_count",
+    "prediction_figures": "prediction_metrics", "class_figures": "classification_metrics",
+    "target_figures": "regression_metrics", "copies_each": "owners_each",
 }
 RETIRED_WORD = re.compile(r"\b(" + "|".join(RETIRED) + r")\b")
 # Beginnings of sentences, and phrases, that make a comment hard to understand.
 UNCLEAR_PHRASE = re.compile(
-    r"(?:^|[.:;] )(Of|Those|What|Whom|Whoever|Whose|Who)\b|\b(as good as|has its part)\b")
+    r"(?:^|[.:;] )(Of|Those|What|Whether|Whom|Whoever|Whose|Who)\b|\b(as good as|has its part)\b")
 COMMENT = re.compile(r"^\s*///? ?(.*)$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -91,6 +91,8 @@ PLANTED = [
     ("shell", {"tools/run": "#!/usr/bin/env bash\nif true; then\n"}, "tools/run:1: does not parse"),
     ("shell", {"tools/other": "#!/bin/sh\n"}, "tools/other:1: is a script but not executable"),
     ("words", {"base/text.cpp": "struct Letter {};\n"}, "base/text.cpp:1: 'Letter' is now called PeerMessage"),
+    ("words", {"base/text.cpp": "void on(Pass& context);\n"}, "'Pass' is now called ComputeContext"),
+    ("words", {"base/text.cpp": "/// Whether it is one.\n"}, "text.cpp:1: 'Whether': not a plain"),
     ("words", {"base/text.cpp": "int a;  // 1\n/// Of the rows.\n"}, "text.cpp:2: 'Of': not a plain"),
     ("words", {"base/text.cpp": "// Rows. What is\n// it?\n"}, "text.cpp:1: 'What': not a plain"),
     ("words", {"base/text.cpp": "// Rows of it are\n// as good as lost.\n"}, "'as good as': not"),

@@ -1,6 +1,6 @@
-/// Maps which barrier wins on which cluster: over the number of workers, the share of stragglers,
-/// their slowness and the jitter of steps. Plain values; simulate_map() uses several threads, and
-/// one thread calls it.
+/// Finds the best barrier for each of many clusters, which differ in the number of workers, the
+/// share of stragglers, their slowness and the jitter of steps. Plain values; simulate_map() uses
+/// several threads, and one thread calls it.
 #pragma once
 
 #include <array>
@@ -34,7 +34,8 @@ inline constexpr core::Time mean_step_time = std::chrono::milliseconds{100};
 /// jitter > 0.
 [[nodiscard]] StepTimes step_times_of(const ClusterKind& cluster);
 
-/// The clusters of a map: each combination, without repetitions of those without stragglers.
+/// The clusters of a map: each combination of the values below. Clusters without stragglers occur
+/// once for each number of workers and jitter, whatever the slowness.
 struct MapOptions {
   std::vector<std::size_t> workers{4, 8, 16};
   std::vector<double> shares{0, 0.25, 0.5};
@@ -52,7 +53,7 @@ struct MapCell {
   ClusterKind cluster;
   /// The barriers of barriers_to_compare() in central mode.
   std::vector<BarrierFigures> barriers{};
-  /// By the order of `measures`; absent if no barrier reached the loss.
+  /// The best barrier by each of `measures`, in their order; absent if no barrier reached the loss.
   std::array<std::optional<Winner>, measures.size()> winners{};
 };
 

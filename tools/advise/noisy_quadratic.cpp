@@ -29,11 +29,11 @@ core::Update gradient_of(std::span<const double> w, Random random) {
 
 }  // namespace
 
-std::vector<double> start_parameters() {
-  std::vector<double> start;
+std::vector<double> initial_parameters() {
+  std::vector<double> w;
   for (std::size_t r = 0; r < learning_rates.size(); ++r)
-    for (const double curvature : curvatures) start.push_back(1 / std::sqrt(curvature));
-  return start;
+    for (const double curvature : curvatures) w.push_back(1 / std::sqrt(curvature));
+  return w;
 }
 
 sim::Job quadratic_job(std::uint64_t seed) {
@@ -44,9 +44,9 @@ sim::Job quadratic_job(std::uint64_t seed) {
   layout->ranges.push_back({0, parameter_count, 0, {{0, 0, 0, parameter_count}}});
   layout->size = parameter_count;
   job.layout = layout;
-  job.start.push_back(
+  job.initial_states.push_back(
       {.range = 0,
-       .value = {core::Buffer::copy_of<double>(start_parameters()), 0, parameter_count, nullptr},
+       .value = {core::Buffer::copy_of<double>(initial_parameters()), 0, parameter_count, nullptr},
        .slots = {},
        .ledger = {}});
   job.applier = core::gradient_applier<double>(

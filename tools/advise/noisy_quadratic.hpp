@@ -27,13 +27,13 @@ inline constexpr std::array<double, 2> learning_rates{small_rate, large_rate};
 /// The loss that a run is to reach, as a share of the loss at the start.
 inline constexpr double loss_goal = 0.01;
 
-/// Returns the job of a worker that learns all copies. Noise is drawn from `seed`, the worker's id
-/// and its step; updates weigh as in training, by 1 / `workers` unless those of a step are applied
-/// together.
+/// Returns the job of a worker that learns all copies. The noise depends on `seed`, the worker's
+/// id and its step. An update has the weight that it has in training: 1 / `workers`, unless the
+/// updates of a step are applied together.
 [[nodiscard]] sim::Job quadratic_job(std::uint64_t seed);
 
 /// Returns the parameters with which the job starts.
-[[nodiscard]] std::vector<double> start_parameters();
+[[nodiscard]] std::vector<double> initial_parameters();
 
 /// Returns for each rate the loss of a model, as a share of the loss at the start; not a finite
 /// number if the parameters have become too large. Requires: the values of a range of

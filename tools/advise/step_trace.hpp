@@ -49,10 +49,11 @@ inline constexpr std::size_t recorded_workers_max = 64;
 /// Returns an Error if the trace has too few or too many workers, or too few steps of one.
 [[nodiscard]] Result<void> check_step_trace(const StepTrace& trace);
 
-/// Returns step times like the recorded ones of each worker: blocks of `block_steps` consecutive
-/// recorded steps, which begin at uniformly drawn steps; the record goes on at its begin where it
-/// ends (circular block bootstrap: Politis, Romano, 1992). Blocks keep slow phases that last
-/// several steps. The function has a state: each run needs a copy of its own.
+/// Returns step times that are drawn from the recorded ones of each worker, in blocks: each block
+/// is `block_steps` consecutive recorded steps from a uniformly drawn one on, and the first
+/// recorded step follows the last one (circular block bootstrap: Politis, Romano, 1992). Blocks
+/// keep slow phases that last several steps. The function has a state: each run needs a copy of its
+/// own.
 [[nodiscard]] StepTimes resampled(std::shared_ptr<const StepTrace> trace);
 inline constexpr std::size_t block_steps = 16;
 

@@ -59,7 +59,7 @@ class RunStatistics {
   std::uint64_t updates_ = 0;
   std::vector<std::uint64_t> updates_at_read_;
   double stale_ = 0;
-  std::array<double, learning_rates.size()> losses_ = losses(start_parameters());
+  std::array<double, learning_rates.size()> losses_ = losses(initial_parameters());
   std::array<std::optional<double>, learning_rates.size()> seconds_to_goal_{};
 };
 

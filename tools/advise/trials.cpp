@@ -18,8 +18,8 @@ Summary over_trials(const BarrierTrials& runs, Figure figure) {
   return compute_statistics(values);
 }
 
-/// Returns how bad a barrier is by a measure, in a unit in which 0 is best; infinite if it takes no
-/// part in the comparison.
+/// Returns the cost of a barrier by a measure: the lower, the better. Infinite if the barrier is
+/// left out of the comparison: it never reached the goal, or made far fewer updates than others.
 double cost_of(const BarrierFigures& barrier, Measure measure, double updates_max) {
   constexpr double none = std::numeric_limits<double>::infinity();
   constexpr double updates_share_min = 0.9;

@@ -14,9 +14,9 @@
 namespace starling::program {
 namespace {
 
-using models::Library;
+using models::KernelLibrary;
 
-constexpr std::array libraries{Library::onednn, Library::eigen};
+constexpr std::array libraries{KernelLibrary::onednn, KernelLibrary::eigen};
 /// The processor time of one measurement, in seconds. It is much longer than reading the clock
 /// takes, and so short that few measurements are disturbed by other programs.
 constexpr double measurement_s = 0.01;
@@ -29,7 +29,7 @@ struct Row {
   /// pass.
   std::array<std::optional<double>, libraries.size()> gflops{};
   /// The library with which training computes this pass.
-  Library chosen = Library::eigen;
+  KernelLibrary chosen = KernelLibrary::eigen;
 };
 
 /// Measures the libraries in turn, so that the load of other programs affects all of them alike.

@@ -13,7 +13,7 @@ namespace starling::program {
 namespace {
 
 using models::ConvolutionShape;
-using models::Library;
+using models::KernelLibrary;
 using models::MatrixView;
 using Floats = std::vector<float>;
 
@@ -62,9 +62,9 @@ std::vector<KernelLayer> all_layers() {
 struct Product {
   Floats x, w, y;
   MatrixView<float> inputs, weights, outputs;
-  Library library;
+  KernelLibrary library;
 
-  Product(const DenseShape& s, std::uint64_t batch, Library library_used)
+  Product(const DenseShape& s, std::uint64_t batch, KernelLibrary library_used)
       : x(normal_values(batch * s.inputs)),
         w(normal_values(s.inputs * s.outputs)),
         y(normal_values(batch * s.outputs)),
@@ -94,7 +94,7 @@ struct ConvolutionData {
   Floats x, w, b, y;
   models::Arena arena;
 
-  ConvolutionData(const ConvolutionShape& s, std::uint64_t batch, Library library)
+  ConvolutionData(const ConvolutionShape& s, std::uint64_t batch, KernelLibrary library)
       : convolution(s, library),
         n(batch),
         x(normal_values(n * s.input_size())),
@@ -110,14 +110,15 @@ struct ConvolutionData {
   }
 };
 
-Kernel make(const DenseShape& shape, KernelPass pass, std::uint64_t batch, Library library) {
+Kernel make(const DenseShape& shape, KernelPass pass, std::uint64_t batch, KernelLibrary library) {
   const auto product = std::make_shared<Product>(shape, batch, library);
   return {.flops = 2 * static_cast<double>(batch * shape.inputs * shape.outputs),
           .library = library,
           .run = [product, pass] { product->run(pass); }};
 }
 
-Kernel make(const ConvolutionShape& shape, KernelPass pass, std::uint64_t batch, Library library) {
+Kernel make(const ConvolutionShape& shape, KernelPass pass, std::uint64_t batch,
+            KernelLibrary library) {
   const auto data = std::make_shared<ConvolutionData>(shape, batch, library);
   return {.flops = 2 * static_cast<double>(batch * shape.output_size() * shape.window()),
           .library = data->convolution.library(),
@@ -149,7 +150,7 @@ std::string_view name(KernelPass pass) {
 }
 
 Kernel make_kernel(const KernelLayer& layer, KernelPass pass, std::uint64_t batch,
-                   Library library) {
+                   KernelLibrary library) {
   return std::visit([&](const auto& shape) { return make(shape, pass, batch, library); },
                     layer.shape);
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "starling/models/kernels/convolution.hpp"
-#include "starling/models/kernels/library.hpp"
+#include "starling/models/kernels/kernel_library.hpp"
 
 namespace starling::program {
 
@@ -50,14 +50,14 @@ struct Kernel {
   /// Floating-point operations of one run.
   double flops = 0;
   /// The library that computes the pass. It may differ from the library that was asked for.
-  models::Library library = models::Library::eigen;
+  models::KernelLibrary library = models::KernelLibrary::eigen;
   std::function<void()> run;
 };
 
 /// Makes a pass with random data. If `library` has no code for the pass, another library computes
 /// it. Requires: batch > 0, and this build has `library`.
 [[nodiscard]] Kernel make_kernel(const KernelLayer& layer, KernelPass pass, std::uint64_t batch,
-                                 models::Library library);
+                                 models::KernelLibrary library);
 
 /// Runs the kernel for at least `seconds` seconds of processor time, and returns its FLOP per
 /// second of processor time. Requires: no other thread of this process computes meanwhile.

@@ -64,7 +64,8 @@ std::vector<std::string*> files_of(models::Source& source) {
   return files;
 }
 
-/// Does the work of with_files() for a source that is not built in.
+/// Implements with_files() for a source of a user's own: replaces those of its leading options that
+/// are existing files.
 std::string with_files_among_leading_options(const std::string& source,
                                              std::string (*path_of)(const std::string&)) {
   const auto colon = source.find(':');

@@ -24,13 +24,13 @@ void print_error(const std::string& message) {
 
 std::string barriers_list(const Registry& registry) {
   std::string text;
-  const auto add_line = [&](const std::string& form, const std::string& summary,
+  const auto add_line = [&](const std::string& example, const std::string& summary,
                             bool needs_central_mode) {
-    text += fmt::format("  {:<26} {:<12} {}\n", form,
+    text += fmt::format("  {:<26} {:<12} {}\n", example,
                         needs_central_mode ? "central mode" : "every mode", summary);
   };
   for (const auto& built_in : barrier::descriptions())
-    add_line(built_in.form, built_in.summary, built_in.central_only);
+    add_line(built_in.example, built_in.summary, built_in.central_only);
   for (const auto& [rule, summary] : registry.barriers()) {
     add_line(rule.label, summary, true);
     add_line("p" + rule.label + ":beta=2", summary, false);

@@ -81,7 +81,7 @@ std::string temporary_beside(const std::string& path) {
   return path + ".starling-" + std::to_string(::getpid()) + ".tmp";
 }
 
-/// Returns whether `name` is the name of a temporary file that any process made beside `target`.
+/// Returns true if `name` is the name of a temporary file that any process made beside `target`.
 bool is_temporary_of(std::string_view name, std::string_view target) {
   constexpr std::string_view prefix = ".starling-";
   constexpr std::string_view suffix = ".tmp";

@@ -178,17 +178,17 @@ std::vector<Key> model_keys() {
       {{"device", ValueType::text, "DEVICE", device_help, group},
        [](In in) { return put(in.job.device, models::parse_device(in.text)); }},
       {{"optimizer", ValueType::text, "OPT",
-        forms_of<models::Optimizer>() + " [adam:lr=0.02 for linear models, else adam:lr=0.005]",
+        examples_of<models::Optimizer>() + " [adam:lr=0.02 for linear models, else adam:lr=0.005]",
         group},
        [](In in) { return put(in.job.train.optimizer, models::parse_optimizer(in.text)); }},
       {{"l2", ValueType::number, "X",
         "weight decay [1 / rows for linear models of classes, else 0]", group},
        [](In in) { return put(in.job.train.l2, read_number(in.text, Zero::allowed, 1e6)); }},
       {{"clip", ValueType::text, "CLIP",
-        "bounds gradients: " + forms_of<models::Clip>() + " [none]", group},
+        "bounds gradients: " + examples_of<models::Clip>() + " [none]", group},
        [](In in) { return put(in.job.train.clip, models::parse_clip(in.text)); }},
       {{"schedule", ValueType::text, "S",
-        "learning rate by samples seen: " + forms_of<models::Schedule>() +
+        "learning rate by samples seen: " + examples_of<models::Schedule>() +
             " [constant; cosine over the whole job for a linear model with the default optimizer]",
         group},
        [](In in) { return put(in.job.train.schedule, models::parse_schedule(in.text)); }},
@@ -219,7 +219,7 @@ std::vector<Key> limit_keys() {
         group},
        [](In in) { return put_seconds(in.job, in.text); }},
       {{"until", ValueType::text, "GOAL",
-        "a figure on test data: accuracy=0.95, loss=0.1; or accuracy>=0.95, mse<=2; also auc, "
+        "a metric on test data: accuracy=0.95, loss=0.1; or accuracy>=0.95, mse<=2; also auc, "
         "r2, mae, rmse, precision, recall (means over classes), recall:LABEL",
         group},
        [](In in) { return put(in.job.train.job.until, parse_target(in.text)); }},
@@ -257,7 +257,7 @@ std::vector<Key> worker_keys() {
        [](In in) { return put_name(in.job.name, in.text); }},
       {{"copies", ValueType::count, "N", "on a cluster: nodes that hold each part of the model [2]",
         group},
-       [](In in) { return put(in.job.train.job.copies, parse_count(in.text, 1, 16)); }},
+       [](In in) { return put(in.job.train.job.replication_factor, parse_count(in.text, 1, 16)); }},
       {{"wait-for-nodes", ValueType::duration, "T",
         "on a cluster: how long the job waits for nodes that it cannot go on without, seconds or "
         "with a unit [30s]",

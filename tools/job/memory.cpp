@@ -62,9 +62,9 @@ Result<void> check_memory_of_node(const AnyModel& model, const actor::TrainOptio
   const ParameterBytes size = bytes_of(model);
   const std::size_t workers = (options.job.workers + nodes - 1) / nodes;
   const std::size_t threads = std::min(workers, actor::compute_threads(options.job));
-  const std::size_t owners = std::min(nodes, actor::wanted_owner_count(options.job));
-  const double share =
-      std::min(1.0, static_cast<double>(options.job.copies) / static_cast<double>(owners));
+  const std::size_t owners = std::min(nodes, actor::requested_owner_count(options.job));
+  const double share = std::min(
+      1.0, static_cast<double>(options.job.replication_factor) / static_cast<double>(owners));
   const double bytes =
       size.total + share * state_bytes(size, options) + thread_bytes(size, threads);
   const double free_bytes = free_memory_bytes();
@@ -72,7 +72,8 @@ Result<void> check_memory_of_node(const AnyModel& model, const actor::TrainOptio
   return Error{fmt::format(
       "{}; one of {} nodes needs {:.1f} GB at least, with {} copies of each range and {} computing "
       "threads here; {:.1f} GB of this machine's memory are free",
-      parameters_of(model), nodes, bytes / 1e9, options.job.copies, threads, free_bytes / 1e9)};
+      parameters_of(model), nodes, bytes / 1e9, options.job.replication_factor, threads,
+      free_bytes / 1e9)};
 }
 
 }  // namespace starling::program

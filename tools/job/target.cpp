@@ -10,7 +10,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns whether a metric gets better by falling.
+/// Returns true if a metric gets better by falling.
 bool is_better_if_lower(std::string_view metric) {
   constexpr std::array<std::string_view, 5> falling{"loss", "mse", "rmse", "mae", "error"};
   return std::ranges::find(falling, metric) != falling.end();
@@ -32,13 +32,13 @@ Result<void> check_value(std::string_view text, std::string_view metric, double 
                "' asks for a value that accuracy cannot have; valid: accuracy from 0 to 1"};
 }
 
-/// An error lists figures of single classes, such as recall:LABEL, only if there are at most this
-/// many figures in all.
-constexpr std::size_t figures_shown_max = 24;
+/// An error lists metrics of single classes, such as recall:LABEL, only if there are at most this
+/// many metrics in all.
+constexpr std::size_t metrics_shown_max = 24;
 
-/// Refuses a value that the target's figure cannot have, and a target that would be reached by
-/// getting worse. Requires: the figure is one of figure_names().
-Result<void> check_figure(const actor::Target& target) {
+/// Refuses a value that the target's metric cannot have, and a target that would be reached by
+/// getting worse. Requires: the metric is one of metric_names().
+Result<void> check_metric(const actor::Target& target) {
   const bool is_error = is_better_if_lower(target.metric);
   const std::string text = "until: '" + print(target) + "'";
   if (target.at_least == is_error)
@@ -46,7 +46,7 @@ Result<void> check_figure(const actor::Target& target) {
                  (is_error ? "<=" : ">=") + print_number(target.value)};
   const bool is_r2 = target.metric == "r2";
   if (is_error || (target.value <= 1 && (is_r2 || target.value >= 0))) return {};
-  return Error{text + " asks for a value that the figure cannot have; valid: " + target.metric +
+  return Error{text + " asks for a value that the metric cannot have; valid: " + target.metric +
                (is_r2 ? " of 1 or less" : " from 0 to 1")};
 }
 
@@ -76,15 +76,16 @@ std::string print(const actor::Target& target) {
 }
 
 Result<void> check_target(const actor::Target& target, const models::Metrics& metrics,
-                          const std::vector<std::string>& figures) {
+                          const std::vector<std::string>& other_metrics) {
   std::vector<std::string> names;
   for (const auto& metric : metrics) names.push_back(metric.name);
   if (std::ranges::find(names, target.metric) != names.end()) return {};
-  if (std::ranges::find(figures, target.metric) != figures.end()) return check_figure(target);
-  std::ranges::copy_if(figures, std::back_inserter(names), [&](const std::string& name) {
-    return name.find(':') == std::string::npos || figures.size() <= figures_shown_max;
+  if (std::ranges::find(other_metrics, target.metric) != other_metrics.end())
+    return check_metric(target);
+  std::ranges::copy_if(other_metrics, std::back_inserter(names), [&](const std::string& name) {
+    return name.find(':') == std::string::npos || other_metrics.size() <= metrics_shown_max;
   });
-  return Error{"until: the model has no figure '" + target.metric + "' on this test data; " +
+  return Error{"until: the model has no metric '" + target.metric + "' on this test data; " +
                suggest(target.metric, names)};
 }
 

@@ -20,9 +20,9 @@ namespace starling::program {
 [[nodiscard]] std::string print(const actor::Target& target);
 
 /// Refuses a target whose metric is neither one of `metrics`, which the model computes itself, nor
-/// named in `figures`, the result of figure_names(). Refuses a value that the named figure cannot
-/// have, and the direction in which it would get worse.
+/// one of `other_metrics`, the result of metric_names(). Refuses a value that the named metric
+/// cannot have, and the direction in which it would get worse.
 [[nodiscard]] Result<void> check_target(const actor::Target& target, const models::Metrics& metrics,
-                                        const std::vector<std::string>& figures = {});
+                                        const std::vector<std::string>& other_metrics = {});
 
 }  // namespace starling::program

@@ -29,8 +29,9 @@ class AlgorithmOf final : public AnyModel {
   /// Makes the algorithm for data. The data outlives it.
   using Make = std::function<Result<actor::Algorithm<T>>(const D& data)>;
 
-  /// print() returns `text`. `made` is what `make` has made for the data, of which perhaps only the
-  /// shape is known; the functions below that run the algorithm make another one for their data.
+  /// print() returns `text`. `made` is the algorithm for a data set that may have no samples yet (a
+  /// job that is only described): it gives the parameters. To run the algorithm, the functions
+  /// below call `make` with their data.
   AlgorithmOf(actor::Algorithm<T> made, Make make, std::string text)
       : made_(std::move(made)), make_(std::move(make)), text_(std::move(text)) {}
 
@@ -67,7 +68,7 @@ class AlgorithmOf final : public AnyModel {
     auto job = assign(data, options);
     if (!job) return std::move(job).error();
     return actor::run_job(job->job, std::move(job->task), std::move(job->applier),
-                          std::move(job->start));
+                          std::move(job->initial_states));
   }
   [[nodiscard]] std::function<double()> make_stepper(const AnyData&,
                                                      const models::LoopOptions&) const override {
@@ -77,7 +78,7 @@ class AlgorithmOf final : public AnyModel {
       const AnyData& data, const actor::TrainOptions& options) const override {
     auto job = assign(data, options);
     if (!job) return std::move(job).error();
-    return std::move(job->start);
+    return std::move(job->initial_states);
   }
   [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_local_job(
       const AnyData& data, const actor::TrainOptions& options,
@@ -101,7 +102,7 @@ class AlgorithmOf final : public AnyModel {
     const auto scratch = std::make_shared<actor::Scratch>();
     sim::Job job;
     job.layout = std::shared_ptr<const core::Layout>{task, &task->layout()};
-    job.start = std::move(assigned->start);
+    job.initial_states = std::move(assigned->initial_states);
     job.applier = std::move(assigned->applier);
     job.compute = [task, scratch](core::MemberId worker, const core::Compute& read) {
       actor::StepResult result =

@@ -81,16 +81,16 @@ struct TrainAndTest {
 /// `text` is the source.
 [[nodiscard]] std::string default_model(const std::string& text, const AnyData& data);
 
-/// A source that reads the same file for the other task: its classes as real targets, or its whole
-/// numbers as classes.
+/// A source that reads the labels of the same file as the other kind: classes as real targets
+/// (task=value), or whole numbers as classes (task=class).
 struct OtherTask {
   std::string source;
   /// A table without rows that has the features and classes of that source.
   AnyData shape;
 };
 
-/// Returns the source of the other task for the source `text`. Returns nothing if the source has no
-/// option for the task, if its classes have names, or if its real targets are not whole numbers.
+/// Returns the source `text` with the other value of its option `task`. Returns nothing if it has
+/// no such option, if its classes have names, or if its real targets are not whole numbers.
 [[nodiscard]] std::optional<OtherTask> other_task(const std::string& text, const AnyData& data);
 
 /// Returns a text such as "20000 rows, 784 features, 10 classes".

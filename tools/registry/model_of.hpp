@@ -27,8 +27,8 @@ namespace starling::program {
 template <class M, class D>
 concept PredictingModel = models::Model<M, D> &&
     requires(const M model, std::span<const typename M::Scalar> w, const D data,
-             models::Batch batch, models::Pass pass, std::span<float> out) {
-  model.predict(w, data, batch, pass, out);
+             models::Batch batch, models::ComputeContext context, std::span<float> out) {
+  model.predict(w, data, batch, context, out);
 };
 
 /// A model that can return the scores from which it derives its predictions: outputs() scores for
@@ -36,8 +36,9 @@ concept PredictingModel = models::Model<M, D> &&
 template <class M, class D>
 concept ScoringModel = models::Model<M, D> &&
     requires(const M model, std::span<const typename M::Scalar> w, const D data,
-             models::Batch batch, models::Pass pass, std::span<typename M::Scalar> out) {
-  model.scores(w, data, batch, pass, out);
+             models::Batch batch, models::ComputeContext context,
+             std::span<typename M::Scalar> out) {
+  model.scores(w, data, batch, context, out);
   { model.outputs() } -> std::convertible_to<std::size_t>;
   { model.link() } -> std::same_as<models::Link>;
 };
@@ -111,7 +112,7 @@ class ModelOf final : public AnyModel {
       const AnyData& data, const actor::TrainOptions& options) const override {
     auto job = actor::assign_training(model_, *data.as<D>(), nullptr, options);
     if (!job) return std::move(job).error();
-    return std::move(job->start);
+    return std::move(job->initial_states);
   }
 
   [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_local_job(
@@ -132,7 +133,7 @@ class ModelOf final : public AnyModel {
         metrics.push_back({"error", *error});
       return metrics;
     };
-    return sim::learn(model_, *data.as<D>(), nullptr, options, sim::Figures<T>{metrics_of});
+    return sim::learn(model_, *data.as<D>(), nullptr, options, sim::MetricsFunction<T>{metrics_of});
   }
 
   [[nodiscard]] models::Metrics metrics_of_one_sample(const AnyData& data) const override {
@@ -140,9 +141,9 @@ class ModelOf final : public AnyModel {
     const std::uint32_t first_row = 0;
     models::Arena arena;
     Random random{0};
-    models::Pass pass{.random = random, .arena = arena, .training = false};
+    models::ComputeContext context{.random = random, .arena = arena, .training = false};
     return model_.evaluate(std::span<const T>{w}, *data.as<D>(), models::Batch{&first_row, 1},
-                           pass);
+                           context);
   }
 
   [[nodiscard]] models::Metrics evaluate(const Weights& w, const AnyData& data) const override {
@@ -162,9 +163,9 @@ class ModelOf final : public AnyModel {
       Scores result{model_.outputs(), model_.link(), {}};
       result.values.reserve(data.size() * result.columns);
       std::vector<T> chunk_scores;
-      for_chunks(*data.as<D>(), [&](models::Batch rows, models::Pass& pass) {
+      for_chunks(*data.as<D>(), [&](models::Batch rows, models::ComputeContext& context) {
         chunk_scores.assign(rows.size() * result.columns, T{});
-        model_.scores(values(w), *data.as<D>(), rows, pass, chunk_scores);
+        model_.scores(values(w), *data.as<D>(), rows, context, chunk_scores);
         for (const T score : chunk_scores) result.values.push_back(static_cast<float>(score));
       });
       return result;
@@ -217,15 +218,15 @@ class ModelOf final : public AnyModel {
       std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
       arena.reset();
       Random random{0};
-      models::Pass pass{.random = random, .arena = arena, .training = false};
-      visit(models::Batch{rows}, pass);
+      models::ComputeContext context{.random = random, .arena = arena, .training = false};
+      visit(models::Batch{rows}, context);
     }
   }
 
   [[nodiscard]] std::vector<float> predictions(std::span<const T> w, const D& data) const {
     std::vector<float> out(data.size());
-    for_chunks(data, [&](models::Batch rows, models::Pass& pass) {
-      model_.predict(w, data, rows, pass, std::span{out}.subspan(rows.front(), rows.size()));
+    for_chunks(data, [&](models::Batch rows, models::ComputeContext& context) {
+      model_.predict(w, data, rows, context, std::span{out}.subspan(rows.front(), rows.size()));
     });
     return out;
   }

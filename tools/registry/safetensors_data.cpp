@@ -173,7 +173,7 @@ Result<models::Table> table_of(const std::string& path, const File& file,
   raw.x = models::Table::Dense{*std::move(values)};
   const auto labelling = models::infer_labelling(raw);
   if (!labelling) return labelling.error();
-  return models::finish(std::move(raw), *labelling);
+  return models::to_table(std::move(raw), *labelling);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "starling/base/text.hpp"
-#include "starling/models/kernels/library.hpp"
+#include "starling/models/kernels/kernel_library.hpp"
 #include "starling/tools/program/version.hpp"
 
 namespace starling::program {
@@ -51,7 +51,7 @@ Machine this_machine() {
       .processors = processor_count(),
       .libraries = {},
       .build = fmt::format("starling {}, commit {}, {}", version(), commit(), compiler())};
-  for (const auto library : {models::Library::onednn, models::Library::eigen})
+  for (const auto library : {models::KernelLibrary::onednn, models::KernelLibrary::eigen})
     if (models::is_present(library))
       machine.libraries.emplace_back(models::name(library), models::version(library));
   return machine;

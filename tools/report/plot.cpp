@@ -81,7 +81,7 @@ Range values_of(const Plot& plot) {
   return range;
 }
 
-/// Returns whether the series has a finite point. gnuplot refuses to draw a curve without one.
+/// Returns true if the series has a finite point. gnuplot refuses to draw a curve without one.
 bool has_values(const Series& series) {
   return std::ranges::any_of(series.points, [](const PlotPoint& point) {
     return std::isfinite(point.x) && std::isfinite(point.y);

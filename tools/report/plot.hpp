@@ -63,7 +63,7 @@ struct Plot {
 /// `gnuplot NAME.gp` in their folder.
 [[nodiscard]] std::string plot_script(const Plot& plot);
 
-/// Returns whether a program gnuplot is in a folder of PATH.
+/// Returns true if a program gnuplot is in a folder of PATH.
 [[nodiscard]] bool has_gnuplot();
 
 /// Draws the plot and returns it as SVG. Fails if gnuplot is not installed or fails. Leaves no

@@ -11,7 +11,7 @@
 
 namespace starling::program {
 
-/// Whether a claim is reproduced.
+/// Says how closely the number found here agrees with the published claim.
 enum class ClaimStatus {
   reproduced,
   /// The number found here differs from the published one by more than an error in reading it off

@@ -21,21 +21,21 @@ struct Experiment {
 /// Returns the experiments in the order of the report.
 [[nodiscard]] std::vector<Experiment> psp_experiments();
 
-/// The experiments that psp_experiments() returns.
-/// In experiments_progress.cpp: the workers' steps under several barriers, for several sample
-/// sizes, and over time.
+/// The experiments that psp_experiments() returns, one function each. The first three show the
+/// workers' steps under several barriers, for several sample sizes, and over time
+/// (experiments_progress.cpp).
 [[nodiscard]] Experiment progress_experiment();
 [[nodiscard]] Experiment sample_size_experiment();
 [[nodiscard]] Experiment time_experiment();
-/// In experiments_sweeps.cpp: the workers' steps by the share of stragglers, by their slowness, by
-/// the number of workers, and by the recheck policy.
+/// The workers' steps by the share of stragglers, by their slowness, and by the number of workers
+/// (experiments_sweeps.cpp).
 [[nodiscard]] Experiment straggler_share_experiment();
 [[nodiscard]] Experiment straggler_slowness_experiment();
 [[nodiscard]] Experiment size_experiment();
-/// In experiments_learning.cpp: the error of a model that learns, and the lag compared with theory.
+/// The error of a model that learns, and the lag compared with theory (experiments_learning.cpp).
 [[nodiscard]] Experiment learning_experiment();
 [[nodiscard]] Experiment lag_experiment();
-/// In experiments_sweeps.cpp.
+/// The workers' steps by the recheck policy (experiments_sweeps.cpp).
 [[nodiscard]] Experiment recheck_experiment();
 
 }  // namespace starling::program

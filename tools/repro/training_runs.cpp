@@ -78,7 +78,7 @@ class Trainer {
             .steps_median = static_cast<double>(last.spread.median),
             .steps_max = static_cast<double>(last.spread.max),
             .waiting_share = last.waiting_share,
-            .overhead_ms = 1000 * in_seconds(last.overhead)};
+            .overhead_ms = 1000 * in_seconds(last.mean_work_time)};
   }
 
   [[nodiscard]] std::vector<double> evaluate_all(

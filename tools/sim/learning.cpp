@@ -73,7 +73,7 @@ sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std
   return options;
 }
 
-/// Returns the share of a run that is done: that of its time or that of its steps, whichever is
+/// Returns how much of a run is done, 0 to 1: the share of its time or of its steps, whichever is
 /// larger.
 double done_share(const sim::StepOptions& options, const sim::Point& point) {
   const double time_share =
@@ -114,7 +114,7 @@ SimRun protocol_figures_of(const sim::LearnOptions& options, sim::ProtocolResult
   step_options.workers = options.protocol.workers;
   step_options.seed = options.protocol.seed;
   SimRun run = figures_of(step_options, steps);
-  for (sim::ProtocolPoint& point : result.curve) run.figures.push_back(std::move(point.metrics));
+  for (sim::ProtocolPoint& point : result.curve) run.metrics.push_back(std::move(point.metrics));
   run.longest_gap = result.longest_gap;
   run.traffic = result.traffic;
   run.packets = result.packets;

@@ -39,7 +39,7 @@ struct SimRun {
   sim::Step max_lag = 0;
   /// Protocol level only: the model's metrics at each point of the curve, the traffic by kind of
   /// message, and the counts of packets.
-  std::vector<models::Metrics> figures{};
+  std::vector<models::Metrics> metrics{};
   sim::TrafficByKind traffic{};
   sim::Network::Counts packets{};
   /// As in sim::ProtocolResult.

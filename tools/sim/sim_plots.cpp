@@ -10,7 +10,7 @@ namespace {
 Series loss_over_time(const std::string& name, const SimRuns& runs) {
   return over_time(name, runs, [](const SimRun& run, const sim::Point& point) {
     const auto found = std::ranges::lower_bound(run.curve, point.at, {}, &sim::Point::at);
-    return run.figures[static_cast<std::size_t>(found - run.curve.begin())].at(0).value;
+    return run.metrics[static_cast<std::size_t>(found - run.curve.begin())].at(0).value;
   });
 }
 

@@ -42,8 +42,8 @@ double mean_of(const SimRuns& runs, const std::function<double(const SimRun&)>& 
   return over_runs(runs, figure).mean;
 }
 
-/// Returns the longest time of all runs in which some sample was in no update, in seconds; nullopt
-/// if none was measured.
+/// Returns the longest time, in seconds, during which some sample contributed to no update, in any
+/// run; nullopt if it was not measured.
 std::optional<double> longest_gap(const SimRuns& runs) {
   std::optional<double> longest;
   for (const SimRun& run : runs)
@@ -83,20 +83,20 @@ Json json_number(double value) {
 }
 
 /// Returns the names of the model's metrics; empty at the step level.
-std::vector<std::string> figure_names(const Simulated& simulated) {
+std::vector<std::string> metric_names(const Simulated& simulated) {
   std::vector<std::string> names;
-  if (simulated.empty() || simulated[0].empty() || simulated[0][0].figures.empty()) return names;
-  for (const auto& figure : simulated[0][0].figures.back()) names.push_back(figure.name);
+  if (simulated.empty() || simulated[0].empty() || simulated[0][0].metrics.empty()) return names;
+  for (const auto& metric : simulated[0][0].metrics.back()) names.push_back(metric.name);
   return names;
 }
 
 /// Returns the model's metric with this index at the end of a run; 0 at the step level.
-double last_figure(const SimRun& run, std::size_t index) {
-  return run.figures.empty() ? 0 : run.figures.back().at(index).value;
+double last_metric(const SimRun& run, std::size_t index) {
+  return run.metrics.empty() ? 0 : run.metrics.back().at(index).value;
 }
 
-double mean_figure(const SimRuns& runs, std::size_t index) {
-  return mean_of(runs, [&](const SimRun& run) { return last_figure(run, index); });
+double mean_metric(const SimRuns& runs, std::size_t index) {
+  return mean_of(runs, [&](const SimRun& run) { return last_metric(run, index); });
 }
 
 /// Returns the messages and bytes of each kind of message, as means over the runs.
@@ -116,8 +116,8 @@ Json traffic_json(const SimRuns& runs) {
 
 /// Adds the figures that only the protocol level has.
 void add_learning(Json& json, const SimRuns& runs) {
-  for (const auto& name : figure_names({runs}))
-    json["figures"][name] = mean_figure(runs, json["figures"].size());
+  for (const auto& name : metric_names({runs}))
+    json["figures"][name] = mean_metric(runs, json["figures"].size());
   json["traffic"] = traffic_json(runs);
   const auto mean = [&](std::uint64_t sim::Network::Counts::*count) {
     return json_number(
@@ -298,14 +298,14 @@ std::string sim_table(const SimJob& job, const Simulated& simulated) {
   if (has_step_limit(job)) table.head.emplace_back("ended");
   const bool shows_gaps = has_gaps(simulated);
   if (shows_gaps) table.head.emplace_back("longest gap");
-  const auto figures = figure_names(simulated);
-  table.head.insert(table.head.end(), figures.begin(), figures.end());
+  const auto metrics = metric_names(simulated);
+  table.head.insert(table.head.end(), metrics.begin(), metrics.end());
   for (std::size_t i = 0; i < simulated.size(); ++i) {
     table.rows.push_back(table_row(job, job.barriers[i], simulated[i]));
     const auto gap = longest_gap(simulated[i]);
     if (shows_gaps) table.rows.back().push_back(gap ? fmt::format("{:.3g} s", *gap) : "-");
-    for (std::size_t figure = 0; figure < figures.size(); ++figure)
-      table.rows.back().push_back(fmt::format("{:.4g}", mean_figure(simulated[i], figure)));
+    for (std::size_t metric = 0; metric < metrics.size(); ++metric)
+      table.rows.back().push_back(fmt::format("{:.4g}", mean_metric(simulated[i], metric)));
   }
   return describe(job) + "\n" + plain_text(table);
 }
@@ -325,8 +325,8 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
   if (job.learn) table.head.emplace_back("normalised_error");
   const bool shows_gaps = has_gaps(simulated);
   if (shows_gaps) table.head.emplace_back("longest_gap_s");
-  const auto figures = figure_names(simulated);
-  table.head.insert(table.head.end(), figures.begin(), figures.end());
+  const auto metrics = metric_names(simulated);
+  table.head.insert(table.head.end(), metrics.begin(), metrics.end());
   for (std::size_t i = 0; i < simulated.size(); ++i)
     for (const SimRun& run : simulated[i]) {
       std::vector<std::string> row{barrier::print(job.barriers[i]), std::to_string(run.workers),
@@ -342,8 +342,8 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
       if (job.learn) row.push_back(print_number(last_error(run)));
       if (shows_gaps)
         row.push_back(run.longest_gap ? print_number(in_seconds(*run.longest_gap)) : "");
-      for (std::size_t figure = 0; figure < figures.size(); ++figure)
-        row.push_back(print_number(last_figure(run, figure)));
+      for (std::size_t metric = 0; metric < metrics.size(); ++metric)
+        row.push_back(print_number(last_metric(run, metric)));
       table.rows.push_back(std::move(row));
     }
   return csv_text(table);

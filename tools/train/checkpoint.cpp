@@ -124,7 +124,7 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
   return states;
 }
 
-/// Returns whether `count` <= `times` * `each`; true if the product is larger than any count.
+/// Returns true if `count` <= `times` * `each`; true if the product is larger than any count.
 bool is_within(std::uint64_t count, std::uint64_t times, std::uint64_t each) {
   std::uint64_t most = 0;
   return __builtin_mul_overflow(times, each, &most) || count <= most;
@@ -140,7 +140,7 @@ Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const S
   const auto& options = job.options;
   const bool is_bsp = barrier::is_bsp(options.job.barrier);
   const auto& former_deals = options.job.former_deals;
-  // How many updates former workers made, the ledgers do not say.
+  // The ledgers do not say how many updates former workers made.
   const bool steps_change_all =
       is_dense(model) && job.train_samples >= options.job.workers && former_deals.empty();
   const core::Step first = actor::order_of(options, job.train_samples).first_step();
@@ -280,7 +280,7 @@ Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& mode
                            : states_in<double>(*stored, model, *writer);
   if (!states) return std::move(states).error();
   const actor::JobOptions& options = writer->options.job;
-  if (auto valid = actor::check_start(options, *states); !valid)
+  if (auto valid = actor::check_initial_states(options, *states); !valid)
     return std::move(valid).error().within(path);
   if (auto valid = check_counts(model, *writer, *states); !valid)
     return std::move(valid).error().within(path);

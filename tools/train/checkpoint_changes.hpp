@@ -6,40 +6,40 @@
 
 namespace starling::program {
 
-/// Returns the key of `identity` with this name in the metadata of a checkpoint.
+/// Returns the name in a checkpoint's metadata of the key `key` of a JobIdentity.
 [[nodiscard]] std::string metadata_key(const std::string& key);
 
-/// Keys that a checkpoint has beside those of the identity: the schedule of its job, also if that
-/// is the default one, and the number of updates in its states.
+/// Keys of a checkpoint's metadata that are not part of the job's identity: the schedule (written
+/// even if it is the default one), and the number of updates that the states contain.
 inline constexpr const char* schedule_value_key = "schedule-value";
 inline constexpr const char* updates_key = "updates";
-/// The schedule in the identity of a job that has the default one, whose value depends on the job's
-/// length.
+/// Stands for the schedule in the identity of a job that has the default one, because the default
+/// schedule depends on the job's length.
 inline constexpr const char* default_schedule = "the default";
 
-/// Returns whether the setting `key` of the job that wrote the checkpoint has the value that it has
-/// in the identity of `job`, `value`. Schedules are the same if both are the default, or if they
-/// give the same rates. Requires: the checkpoint has the key.
+/// Returns true if the job that wrote the checkpoint had the setting `key` at `value`, its value in
+/// the identity of `job`. Two schedules are the same if both are the default, or if they give the
+/// same rates. Requires: the checkpoint has the key.
 [[nodiscard]] bool is_same_value(const StoredModel& stored, const std::string& key,
                                  const std::string& value, const ResolvedJob& job);
 
-/// Returns the number of updates in the states of a checkpoint; the sum of the steps of the
-/// writer's `workers` workers if the file does not say it.
+/// Returns the number of updates that the states of a checkpoint contain. If the file does not give
+/// it, this is the sum of the steps of the `workers` workers of the job that wrote the file.
 [[nodiscard]] Result<std::uint64_t> updates_in(const StoredModel& stored,
                                                const std::vector<core::RangeState>& states,
                                                std::size_t workers);
 
-/// Returns the job that wrote the checkpoint, as far as its states need it: `job` with the workers,
-/// the batch, the mode, the servers and the barrier that the file names, and its former deals.
-/// Refuses a job that differs from `job` in more than these, or in these if the job does not learn
-/// by gradients.
+/// Returns the job that wrote the checkpoint, so that its states can be interpreted: a copy of
+/// `job` with the workers, batch, mode, servers, barrier and former deals that the file gives.
+/// Returns an Error if that job differs from `job` in other settings, or if it differs in any of
+/// these and does not learn by gradients.
 [[nodiscard]] Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
                                             const JobIdentity& identity);
 
 /// The tensor that holds a job's former deals.
 inline constexpr const char* deals_name = "starling.deals";
 
-/// Returns the numbers of the tensor `deals_name`; none without former deals.
+/// Returns the elements of the tensor `deals_name`; an empty vector if `deals` is empty.
 [[nodiscard]] std::vector<std::uint64_t> numbers_of(const std::vector<models::FormerDeal>& deals);
 
 /// Lets a job with `options` go on from `states` after the deals `former`: all workers begin at one

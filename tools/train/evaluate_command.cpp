@@ -9,7 +9,7 @@
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/files/file_use.hpp"
 #include "starling/tools/program/interrupt.hpp"
-#include "starling/tools/registry/prediction_figures.hpp"
+#include "starling/tools/registry/prediction_metrics.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/init_model.hpp"
 #include "starling/tools/train/model_file.hpp"
@@ -171,11 +171,11 @@ std::string share_text(const std::optional<double>& share) {
 
 /// Returns a table with a row for each class: its precision, its recall, and its row of the
 /// confusion matrix, which has a column for each predicted class.
-std::string classes_text(const LoadedModel& loaded, const ClassificationMetrics& figures) {
+std::string classes_text(const LoadedModel& loaded, const ClassificationMetrics& metrics) {
   constexpr std::size_t classes_shown_max = 20;
-  const std::size_t classes = figures.precision.size();
+  const std::size_t classes = metrics.precision.size();
   if (classes > classes_shown_max)
-    return fmt::format("  (figures of {} classes: --json)\n", classes);
+    return fmt::format("  (metrics of {} classes: --json)\n", classes);
   std::string text = fmt::format("\n  {:<12}{:>10}{:>10}   predicted as\n  {:<12}{:>10}{:>10}",
                                  "class", "precision", "recall", "", "", "");
   for (std::size_t c = 0; c < classes; ++c)
@@ -183,12 +183,12 @@ std::string classes_text(const LoadedModel& loaded, const ClassificationMetrics&
   text += "\n";
   for (std::size_t c = 0; c < classes; ++c) {
     text += fmt::format("  {:<12}{:>10}{:>10}", prediction_text(loaded, static_cast<double>(c)),
-                        share_text(figures.precision[c]), share_text(figures.recall[c]));
-    for (const std::uint64_t count : figures.confusion[c]) text += fmt::format("{:>8}", count);
+                        share_text(metrics.precision[c]), share_text(metrics.recall[c]));
+    for (const std::uint64_t count : metrics.confusion[c]) text += fmt::format("{:>8}", count);
     text += "\n";
   }
-  return text + fmt::format("  {:<12}{:>10}{:>10}\n", "mean", share_text(macro_precision(figures)),
-                            share_text(macro_recall(figures)));
+  return text + fmt::format("  {:<12}{:>10}{:>10}\n", "mean", share_text(macro_precision(metrics)),
+                            share_text(macro_recall(metrics)));
 }
 
 std::string table_of(const LoadedModel& loaded, const models::Metrics& metrics,
@@ -284,7 +284,7 @@ Result<int> evaluate_command(const Registry& registry, const EvaluateOptions& op
     return std::move(labelled).error().within("--data");
   const auto metrics = loaded->model->evaluate(loaded->weights, loaded->data);
   const PredictionMetrics figures =
-      prediction_figures(*loaded->model, loaded->weights, loaded->data);
+      prediction_metrics(*loaded->model, loaded->weights, loaded->data);
   return write_stdout(options.json ? json_of(*loaded, options, metrics, figures)
                                    : table_of(*loaded, metrics, figures),
                       done);

@@ -183,7 +183,7 @@ Series progress_series(const std::string& name, const Curves& curves,
   return series;
 }
 
-/// Returns whether the values are positive and span so much that a logarithmic axis shows them
+/// Returns true if the values are positive and span so much that a logarithmic axis shows them
 /// better.
 bool needs_log_axis(const Plot& plot) {
   double least = std::numeric_limits<double>::infinity();

@@ -16,7 +16,7 @@
 #include "starling/tools/program/display.hpp"
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/registry/net_file.hpp"
-#include "starling/tools/registry/prediction_figures.hpp"
+#include "starling/tools/registry/prediction_metrics.hpp"
 #include "starling/tools/train/checkpoint.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/html_report.hpp"
@@ -151,21 +151,21 @@ bool has(const models::Metrics& metrics, const std::string& name) {
   return std::ranges::find(metrics, name, &models::Metric::name) != metrics.end();
 }
 
-/// Returns a function that evaluations call to compute the figure `name`, which the model itself
+/// Returns a function that evaluations call to compute the metric `name`, which the model itself
 /// does not compute.
 actor::ExtraMetrics extra_metrics(const PreparedRun& ready, const std::string& name) {
   return [model = ready.model, data = *ready.data.test, options = ready.resolved.options.job,
           name](const std::vector<core::RangeState>& states) -> models::Metrics {
-    const PredictionMetrics figures =
-        prediction_figures(*model, model->collect(options, states), data);
-    const auto value = figure_of(figures, data.table()->labelling, name);
+    const PredictionMetrics metrics =
+        prediction_metrics(*model, model->collect(options, states), data);
+    const auto value = metric_of(metrics, data.table()->labelling, name);
     return value ? models::Metrics{{name, *value}} : models::Metrics{};
   };
 }
 
-/// Checks the job's target. If the model does not compute the target's figure, sets the function
+/// Checks the job's target. If the model does not compute the target's metric, sets the function
 /// that does.
-Result<void> set_target_figure(PreparedRun& ready) {
+Result<void> set_target_metric(PreparedRun& ready) {
   auto& options = ready.resolved.options.job;
   if (!options.until) return {};
   if (!ready.data.test) return Error{"until: there is no test data to reach it on"};
@@ -174,7 +174,7 @@ Result<void> set_target_figure(PreparedRun& ready) {
   const std::string& name = options.until->metric;
   if (has(model_metrics, name)) return {};
   if (auto valid =
-          check_target(*options.until, model_metrics, figure_names(*ready.model, *ready.data.test));
+          check_target(*options.until, model_metrics, metric_names(*ready.model, *ready.data.test));
       !valid)
     return valid;
   options.extra_metrics = extra_metrics(ready, name);
@@ -376,7 +376,7 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
                     std::move(notes),
                     {},
                     {}};
-  if (auto valid = set_target_figure(ready); !valid)
+  if (auto valid = set_target_metric(ready); !valid)
     return add_location(std::move(valid).error(), settings);
   if (auto valid = check_selection(ready); !valid)
     return add_location(std::move(valid).error(), settings);

@@ -29,17 +29,17 @@ bool is_finite(const Weights& weights) {
       weights);
 }
 
-/// Returns whether a range has no ledger. Then no job can resume from the states.
+/// Returns true if a range has no ledger. Then no job can resume from the states.
 bool lacks_ledger(const std::vector<core::RangeState>& states) {
   return std::ranges::any_of(states, [](const auto& state) { return state.ledger.empty(); });
 }
 
-/// Returns whether no update was made.
+/// Returns true if no update was made.
 bool has_no_updates(const std::vector<core::RangeState>& states) {
   return std::ranges::all_of(states, [](const auto& state) { return state.updates == 0; });
 }
 
-/// Returns whether the job may leave its best model instead of its last one.
+/// Returns true if the job may leave its best model instead of its last one.
 bool may_keep_best(const Job& job) {
   return job.keep.value_or(job.patience > 0 ? Keep::best : Keep::last) == Keep::best;
 }
@@ -103,7 +103,7 @@ bool Recorder::on_checkpoint(const States& last_states,
     if (!former) return false;
     writer.options.job.former_deals = *std::move(former);
   }
-  if (!actor::check_start(ready_.resolved.options.job, states) ||
+  if (!actor::check_initial_states(ready_.resolved.options.job, states) ||
       !is_finite(ready_.weights_in(states)))
     return false;
   const bool written =

@@ -90,7 +90,7 @@ class Recorder {
  private:
   using States = std::vector<core::RangeState>;
 
-  /// Returns whether the job has made no update for 1.5 s and for as long as three steps take.
+  /// Returns true if the job has made no update for 1.5 s and for as long as three steps take.
   [[nodiscard]] bool is_stalled(const actor::Progress& progress);
   /// Returns how many updates the states contain that the job would resume from.
   [[nodiscard]] std::uint64_t updates_in(const States& states) const;
@@ -110,7 +110,7 @@ class Recorder {
   /// Returns the latest of `last` and `recent_models_` whose values and metrics are finite. Returns
   /// no states if there is none, or if the user named no file for the model.
   [[nodiscard]] States latest_finite(const States& last) const;
-  /// Returns whether the model was updated, and its values and metrics are finite.
+  /// Returns true if the model was updated, and its values and metrics are finite.
   [[nodiscard]] bool has_finite_figures(const States& states) const;
 
   const PreparedRun& ready_;

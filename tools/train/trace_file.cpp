@@ -55,7 +55,7 @@ Json interval_event(std::size_t worker, const actor::Interval& interval) {
 }
 
 /// Marks the place in a worker's row from which on it is empty because the trace was full.
-Json full_event(std::size_t worker, core::Time from) {
+Json end_of_record_event(std::size_t worker, core::Time from) {
   Json event = worker_event("i", "not recorded from here on", worker);
   event["ts"] = in_microseconds(from);
   event["s"] = "t";
@@ -110,7 +110,7 @@ class TraceText {
       append(interval_event(worker_, worker.intervals()[interval_++]));
       return;
     }
-    if (const auto from = worker.dropped_from()) append(full_event(worker_, *from));
+    if (const auto from = worker.dropped_from()) append(end_of_record_event(worker_, *from));
     ++worker_;
     interval_ = 0;
   }
@@ -119,7 +119,7 @@ class TraceText {
   std::string text_;
   bool has_returned_text_ = false;
   bool has_ended_ = false;
-  /// The next event.
+  /// The worker and the interval of the next event.
   std::size_t worker_ = 0;
   std::size_t interval_ = 0;
 };

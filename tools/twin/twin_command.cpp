@@ -75,7 +75,7 @@ void adopt_live_run(SimJob& job, const actor::JobOptions& options, const actor::
   job.options.steps_max = options.steps;
   job.options.horizon = completed ? core::Time{std::chrono::hours{24 * 365}}
                                   : std::chrono::ceil<milliseconds>(outcome.last.elapsed);
-  job.options.overhead = outcome.last.overhead;
+  job.options.overhead = outcome.last.mean_work_time;
   job.options.points = 1;
 }
 

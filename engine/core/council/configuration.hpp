@@ -87,8 +87,8 @@ struct Ownership {
   [[nodiscard]] const RangeOwner* find(MemberId id) const;
 };
 
-/// The members of a job, their roles, and the owners of each range in one epoch. A configuration
-/// without a council is the only one of its job: all members share one process (see
+/// The members of a job, what each of them does, and the owners of each range in one epoch. A
+/// configuration without a council is the only one of its job: all members share one process (see
 /// one_process_configuration()).
 struct Configuration {
   Epoch epoch = 0;
@@ -143,13 +143,14 @@ using ConfigurationPtr = std::shared_ptr<const Configuration>;
 /// member. Any two such sets have a member in common. Requires: `council` is ascending.
 [[nodiscard]] bool is_quorum(std::span<const MemberId> council, std::span<const MemberId> voters);
 
-/// Returns the configuration of epoch 1. Each range has `copies` owners, or all members that may
-/// own ranges if these are fewer. The numbers of ranges of two owners differ by at most one if
-/// moving copies other than the primary can achieve that. If `has_coordinator`, one member becomes
-/// coordinator, preferably one that neither works nor may own ranges. Requires: at least one member
-/// may own ranges; members are sorted by id.
+/// Returns the configuration of epoch 1. Each range has `replication_factor` owners, or all members
+/// that may own ranges if these are fewer. The numbers of ranges of two owners differ by at most
+/// one if moving replicas other than the primary can achieve that. If `has_coordinator`, one member
+/// becomes coordinator, preferably one that neither works nor may own ranges. Requires: at least
+/// one member may own ranges; members are sorted by id.
 [[nodiscard]] Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
-                                                std::size_t copies, bool has_coordinator = false);
+                                                std::size_t replication_factor,
+                                                bool has_coordinator = false);
 
 /// Returns the only configuration of a job in one process: members 0 to `workers` - 1 are its
 /// workers; in central and hybrid mode, the `owners` members after them are its servers; in central
@@ -163,10 +164,10 @@ using ConfigurationPtr = std::shared_ptr<const Configuration>;
 /// The input for the next configuration: what the job asks for, and what has changed.
 struct PendingChanges {
   /// The number of owners that each range should have.
-  std::size_t copies = 2;
+  std::size_t replication_factor = 2;
   /// The number of members that should be owners, each on a node of its own. If fewer members than
-  /// this, or than `copies`, may own ranges, the next configuration lets members on nodes without
-  /// an owner own ranges too.
+  /// this, or than `replication_factor`, may own ranges, the next configuration lets members on
+  /// nodes without an owner own ranges too.
   std::size_t owners = 0;
   /// True in bulk-synchronous jobs: a round is complete when all workers have pushed, so every
   /// change of workers renews Ownership::owner_epoch of every range.

@@ -109,9 +109,10 @@ class ConfigurationPlanner {
     for (const Member& member : members_)
       if (member.owns && !is_among(pending_.leaves, member.id)) eligible_.push_back(member.id);
     add_eligible_owners();
-    // A leaving member stays eligible while fewer than `copies` others are.
+    // A leaving member stays eligible while fewer than `replication_factor` others are.
     for (const Member& member : members_)
-      if (member.owns && eligible_.size() < pending_.copies && !is_among(eligible_, member.id))
+      if (member.owns && eligible_.size() < pending_.replication_factor &&
+          !is_among(eligible_, member.id))
         eligible_.push_back(member.id);
     std::ranges::sort(eligible_);
   }
@@ -121,8 +122,8 @@ class ConfigurationPlanner {
   void add_eligible_owners() {
     std::vector<MemberId> coordinators;
     if (now_.coordinator) coordinators.push_back(*now_.coordinator);
-    const std::size_t wanted = std::max(pending_.owners, pending_.copies);
-    while (eligible_.size() < wanted) {
+    const std::size_t owner_count = std::max(pending_.owners, pending_.replication_factor);
+    while (eligible_.size() < owner_count) {
       std::vector<Member*> candidates;
       for (Member& member : members_)
         if (!member.owns && !is_among(pending_.leaves, member.id) &&
@@ -163,17 +164,17 @@ class ConfigurationPlanner {
   /// Chooses the final owners of each range, which it has once all moves are done. Keeps present
   /// owners, unless loads would then differ by more than one range.
   void choose_final_owners() {
-    const std::size_t copies = std::min(pending_.copies, eligible_.size());
+    const std::size_t owners_each = std::min(pending_.replication_factor, eligible_.size());
     RangeLoads loads{eligible_};
     for (RangeId r = 0; r < final_owners_.size(); ++r) {
       for (const RangeOwner& owner : surviving_owners(r, /*only_full=*/false))
-        if (!owner.retiring && is_eligible(owner.id) && final_owners_[r].size() < copies)
+        if (!owner.retiring && is_eligible(owner.id) && final_owners_[r].size() < owners_each)
           final_owners_[r].push_back(owner.id);
       for (const MemberId id : final_owners_[r]) loads.add(id);
     }
     if (eligible_.empty()) return;
     for (RangeId r = 0; r < final_owners_.size(); ++r)
-      while (final_owners_[r].size() < copies) {
+      while (final_owners_[r].size() < owners_each) {
         final_owners_[r].push_back(choose_owner(r, loads));
         loads.add(final_owners_[r].back());
       }
@@ -343,7 +344,7 @@ class ConfigurationPlanner {
 }  // namespace
 
 Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
-                                  std::size_t copies, bool has_coordinator) {
+                                  std::size_t replication_factor, bool has_coordinator) {
   Configuration first;
   first.epoch = 1;
   first.members = std::move(members);
@@ -358,20 +359,20 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
     if (member.owns) owners.push_back(member.id);
   STARLING_CHECK(!owners.empty());
   first.ranges.resize(ranges);
-  const std::size_t copies_each = std::min(copies, owners.size());
+  const std::size_t owners_each = std::min(replication_factor, owners.size());
   const auto add_owner = [&](RangeId range, MemberId id) {
     first.ranges[range].owner_epoch = 1;
     first.ranges[range].owners.push_back({id, 1, false});
   };
-  // Owners become primary in turn. The other copies go to the least loaded owners. The search for
+  // Owners become primary in turn. The other replicas go to the least loaded owners. The search for
   // these starts elsewhere for each range, so that one primary's ranges have different other
   // owners.
   RangeLoads loads{owners};
-  for (RangeId r = 0; r < ranges && copies_each > 0; ++r) {
+  for (RangeId r = 0; r < ranges && owners_each > 0; ++r) {
     add_owner(r, owners[r % owners.size()]);
     loads.add(owners[r % owners.size()]);
   }
-  for (std::size_t copy = 1; copy < copies_each; ++copy)
+  for (std::size_t copy = 1; copy < owners_each; ++copy)
     for (RangeId r = 0; r < ranges; ++r) {
       const MemberId id =
           least_loaded_non_owner(first.ranges[r], owners, r + r / owners.size() + copy, loads);

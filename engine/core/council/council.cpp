@@ -329,7 +329,7 @@ std::vector<MemberId> Council::choose_conflicting() const {
 }
 
 PendingChanges Council::pending_changes(Time now) const {
-  PendingChanges changes{.copies = options_.copies,
+  PendingChanges changes{.replication_factor = options_.replication_factor,
                          .owners = options_.owners,
                          .bsp = options_.bsp,
                          .held = range_reports_,

@@ -127,7 +127,7 @@ struct CouncilContext {
 struct CouncilOptions {
   Member self;
   /// These are as in PendingChanges.
-  std::size_t copies = 2;
+  std::size_t replication_factor = 2;
   std::size_t owners = 0;
   bool bsp = false;
   std::size_t unplaced_ranges = 0;

@@ -65,7 +65,8 @@ struct MemberOptions {
   /// The council's options; the core sets `self`, `bsp` and `unplaced_ranges`.
   CouncilOptions council;
   ChannelOptions channel;
-  /// The options of the role, which say what the member does. All members have the same role.
+  /// The options of the role, which say what the member does. All members have the same role. Must
+  /// be set: a MemberCore without them ends the program (STARLING_CHECK).
   AnyRoleOptions role;
   /// A request to join or to leave is repeated after this time.
   Time request_every = std::chrono::milliseconds{200};

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "starling/base/check.hpp"
 #include "starling/engine/core/member/role_list.hpp"
 #include "starling/engine/core/message_list.hpp"
 #include "starling/engine/core/role/role.hpp"
@@ -48,11 +49,13 @@ struct SpareEffects {
   detail::AllRoles::Spare parts;
 };
 
-/// Returns the role that takes these options.
+/// Returns the role that takes these options. Requires: they are not null, as those of a
+/// default-constructed MemberOptions are.
 [[nodiscard]] inline AnyRole make_role(const AnyRoleOptions& options, RoleSetup setup) {
   return std::visit(
-      [&]<class Options>(const std::shared_ptr<const Options>& own) {
-        return AnyRole{std::in_place_type<typename Options::Role>, own, std::move(setup)};
+      [&]<class Options>(const std::shared_ptr<const Options>& role_options) {
+        STARLING_CHECK(role_options != nullptr);
+        return AnyRole{std::in_place_type<typename Options::Role>, role_options, std::move(setup)};
       },
       options);
 }

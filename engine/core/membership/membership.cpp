@@ -258,7 +258,7 @@ void Membership::send(const MembershipContext& context, const std::string& addre
 void Membership::attach_news(MembershipMessage& message, NodeId to) {
   std::size_t bytes = wire_size(message);
   const auto add = [&](const NodeEntry& entry) {
-    NodeUpdate update{entry.record, entry.by};
+    NodeUpdate update{entry.record, entry.reported_by};
     bytes += wire_size(update);
     if (bytes > options_.message_bytes) return false;
     message.updates.push_back(std::move(update));

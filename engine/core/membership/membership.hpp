@@ -100,8 +100,8 @@ struct MembershipOptions {
   Time nack_after = std::chrono::milliseconds{60};
   /// health_score() is at most this.
   unsigned health_score_max = 7;
-  /// If a timer fires more than this after it was due, the process did not run in between. The
-  /// node's clock leaves that time out.
+  /// If a timer fires more than this after it was due, the process did not run in between: the
+  /// node's clock does not count that time.
   Time late = std::chrono::milliseconds{40};
 
   /// If `confirmations` other nodes suspect a suspect too (or all others that are not suspected

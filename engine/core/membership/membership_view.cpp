@@ -93,7 +93,7 @@ void Membership::update_record(const MembershipContext& context, NodeEntry& entr
   if (before.state == NodeState::suspect) suspicions_.erase({entry.deadline, before.id});
   if (!is_live(before.state)) dead_by_time_.erase({entry.state_changed_at, before.id});
   entry.state_changed_at = now_;
-  entry.by = by;
+  entry.reported_by = by;
   entry.suspected_by.clear();
   nodes_.update(entry, std::move(record));
   if (entry.record.state == NodeState::suspect) {
@@ -117,7 +117,7 @@ void Membership::confirm_suspicion(NodeEntry& entry, NodeId by) {
       std::ranges::find(entry.suspected_by, by) != entry.suspected_by.end())
     return;
   entry.suspected_by.push_back(by);
-  entry.by = by;
+  entry.reported_by = by;
   set_deadline(entry);
   queue_news(entry.record.id);
 }

@@ -31,7 +31,7 @@ struct NodeEntry {
   /// When this node last received a message from it; kept only for nodes with a name.
   Time received_at{};
   /// The node that reported its state.
-  NodeId by = 0;
+  NodeId reported_by = 0;
   /// Its position in NodeList::live() or dead().
   std::size_t list_position = 0;
 };

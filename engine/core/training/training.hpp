@@ -46,7 +46,7 @@ struct TrainingOptions {
 /// The result of Plan.
 struct PlanResult {
   Step step = 0;
-  std::vector<RangeRows> wanted;
+  std::vector<RangeRows> plan;
 };
 /// The result of Compute.
 struct ComputeResult {
@@ -136,7 +136,7 @@ class Training {
 
   void on(const Context& context, PlanResult& result) {
     run_worker(context, [&](auto& worker, const auto& c) {
-      worker.on_plan(c, result.step, std::move(result.wanted));
+      worker.on_plan(c, result.step, std::move(result.plan));
     });
   }
   void on(const Context& context, ComputeResult& result) {

@@ -5,10 +5,11 @@
 namespace starling::core {
 namespace {
 
-/// The part by which a new answer replaces what is remembered of speeds, and the least part by
-/// which a new outcome does of availability.
+/// The factor of a moving average: by how much one new answer changes the remembered speed, or one
+/// new outcome the remembered availability, from the eighth outcome on.
 constexpr float renewal = 1.0F / 8;
-/// A worker that has answered all questions lately is forgotten: its weight is 1 almost.
+/// From this availability on the record of a worker is dropped, because its weight is almost 1, the
+/// weight of a worker without a record.
 constexpr float forgotten_from = 63.0F / 64;
 /// The number of steps at the mean speed with which each record begins.
 constexpr double prior_steps = 2;
@@ -47,7 +48,7 @@ void DrawWeights::record_outcome(MemberId peer, bool answered, Time now) {
   const bool is_known = at != records_.end() && at->peer == peer;
   if (answered && !is_known) return;
   Record& record = is_known ? *at : remember(peer, now);
-  // The mean begins as that of one answered question.
+  // The mean begins with one question that was answered.
   const float part = std::max(renewal, 1 / (static_cast<float>(record.outcomes) + 2));
   record.answered += ((answered ? 1.0F : 0.0F) - record.answered) * part;
   if (part > renewal) ++record.outcomes;
@@ -69,8 +70,8 @@ void DrawWeights::record_step(MemberId peer, Step step, Time now) {
   at->changed_at = now;
 }
 
-/// Adds a record of a worker that has none. The record that was changed longest ago gives way if
-/// there is no space.
+/// Adds a record of a worker that has none. If there is no space, first drops the record that was
+/// changed longest ago.
 DrawWeights::Record& DrawWeights::remember(MemberId peer, Time now) {
   if (records_.size() == remembered_max)
     records_.erase(std::ranges::min_element(records_, {}, &Record::changed_at));

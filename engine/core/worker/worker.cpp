@@ -172,9 +172,9 @@ WorkShare Worker::share_of_present_workers() const {
   return {static_cast<std::uint32_t>(own - all.begin()), static_cast<std::uint32_t>(all.size())};
 }
 
-void Worker::on_plan(const Context& context, Step step, std::vector<RangeRows> wanted) {
+void Worker::on_plan(const Context& context, Step step, std::vector<RangeRows> plan) {
   if (phase_ != Phase::planning || step != step_) return;
-  read(context, std::move(wanted));
+  read(context, std::move(plan));
 }
 
 void Worker::read(const Context& context, std::optional<std::vector<RangeRows>> plan) {
@@ -254,7 +254,7 @@ void Worker::finish_step(const Context& context) {
 }
 
 void Worker::finish(const Context& context) {
-  if (phase_ == Phase::waiting) waited_ += context.now - wait_started_at_;
+  if (phase_ == Phase::waiting) wait_time_ += context.now - wait_started_at_;
   phase_ = Phase::done;
   if (gate_) gate_->stop_asking();
   send_ended(context);

@@ -85,8 +85,8 @@ class Worker {
   void start(const Context& context);
 
   /// The answer to the Plan effect of `step`; ignored if the worker has moved on. Requires:
-  /// `wanted` names each range at most once.
-  void on_plan(const Context& context, Step step, std::vector<RangeRows> wanted);
+  /// `plan` names each range at most once.
+  void on_plan(const Context& context, Step step, std::vector<RangeRows> plan);
   /// The answer to the Read effect of `step`; ignored if the worker has moved on.
   void on_values(const Context& context, Step step, std::vector<Value> values);
   /// The answer to the Write or Enter effect of `step`; ignored if the worker has moved on.
@@ -124,10 +124,10 @@ class Worker {
   /// The number of samples of the finished steps.
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
   /// The time spent waiting at barriers, without the present wait.
-  [[nodiscard]] Time waited() const noexcept { return waited_; }
+  [[nodiscard]] Time wait_time() const noexcept { return wait_time_; }
   /// The time spent waiting at barriers up to `now`, with the present wait.
-  [[nodiscard]] Time waited(Time now) const noexcept {
-    return is_waiting() ? waited_ + (now - wait_started_at_) : waited_;
+  [[nodiscard]] Time wait_time(Time now) const noexcept {
+    return is_waiting() ? wait_time_ + (now - wait_started_at_) : wait_time_;
   }
   [[nodiscard]] bool is_waiting() const noexcept { return phase_ == Phase::waiting; }
   /// Returns the laggard that decided the latest draw, if the worker waits at a barrier whose draw
@@ -245,7 +245,7 @@ class Worker {
   std::uint64_t drawn_ = 0;
   Time step_started_at_{};
   Time wait_started_at_{};
-  Time waited_{};
+  Time wait_time_{};
   Time compute_started_at_{};
   StepTimes step_times_;
   WorkMeter work_meter_;

@@ -16,7 +16,7 @@ void Worker::ask_to_pass_barrier(const Context& context) {
 }
 
 void Worker::pass_barrier(const Context& context) {
-  waited_ += context.now - std::exchange(wait_started_at_, context.now);
+  wait_time_ += context.now - std::exchange(wait_started_at_, context.now);
   begin_step(context);
 }
 

@@ -30,7 +30,7 @@ void BroadcastExchange::finish_read(const Context& context) {
         {range, read.step, slice_of(options_.layout->ranges[range], copies_[range].values, rows)});
   };
   if (read.plan)
-    for (const RangeRows& wanted : *read.plan) add(wanted.range, wanted.rows);
+    for (const RangeRows& part : *read.plan) add(part.range, part.rows);
   else
     for (RangeId range = 0; range < copies_.size(); ++range) add(range, nullptr);
   context.out.push_back(ReadDone{read.step, std::move(values)});
@@ -110,7 +110,7 @@ bool BroadcastExchange::on(const Context& context, MemberId from,
   return true;
 }
 
-/// Applies an update to this member's copy, unless the copy contains it already. Returns whether it
+/// Applies an update to this member's copy, unless the copy contains it already. Returns true if it
 /// did. Requires: has_copy(share->range).
 bool BroadcastExchange::apply(const std::shared_ptr<const Share>& share) {
   Copy& copy = copies_[share->range];

@@ -30,8 +30,8 @@ std::optional<Rows> RangeCache::missing(RangeId id, const Rows& rows, Step oldes
     if (!floor || *floor < oldest) found.push_back(row);
   });
   if (found.empty()) return std::nullopt;
-  const std::size_t wanted = rows ? rows->size() : row_count(range);
-  if (found.size() == wanted) return rows;
+  const std::size_t row_total = rows ? rows->size() : row_count(range);
+  if (found.size() == row_total) return rows;
   return std::make_shared<const std::vector<std::uint32_t>>(std::move(found));
 }
 

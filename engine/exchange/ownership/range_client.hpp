@@ -22,8 +22,8 @@ struct RangeClientOptions {
   std::size_t window = 64;
 };
 
-/// One call at a time; not thread-safe. Repeated or late messages do no harm. It sends no message
-/// again, except to new owners: messages must not get lost.
+/// One call at a time; not thread-safe. Repeated or late messages do no harm. The client sends a
+/// message again only to new owners, so the caller must see to it that no message gets lost.
 ///
 ///     idle --read--> pulling --all values have come (ReadDone)--> idle
 ///     idle --write, enter--> pushing --all owners hold the update (Written)--> idle
@@ -38,7 +38,7 @@ class RangeClient {
   /// new owners. Call it before all else. Requires: no range is lost.
   void on_configuration(const OwnershipContext& context, ConfigurationPtr next);
 
-  // Requires of the first three: idle.
+  // Requires, for read(), write() and enter(): the client is idle.
   void read(const OwnershipContext& context, Read read);
   void write(const OwnershipContext& context, Write write);
   void enter(const OwnershipContext& context, const Enter& enter);
@@ -84,7 +84,8 @@ class RangeClient {
   std::vector<RangeRows> plan_;
   /// True if plan_ has all ranges, whole.
   bool plans_all_ = false;
-  /// The rows to pull, in the plan's order; empty without a cache: those of the plan.
+  /// The rows to pull, in the plan's order. Empty without a cache: the client then pulls the rows
+  /// of the plan.
   std::vector<Rows> rows_to_pull_;
   /// The values read so far, in the plan's order.
   std::vector<Value> values_;
@@ -92,8 +93,8 @@ class RangeClient {
   std::vector<std::uint32_t> position_;
   /// The update that is being pushed, sorted by range; kept until every owner holds it.
   Write write_;
-  /// True while the client pushes the entry of a worker that joins: pushes without an update
-  /// (Push::is_join), one to each range, which count as a step.
+  /// True while the client announces a worker that joins (Enter): it sends each range a push
+  /// without an update (Push::is_join), which counts as a step.
   bool is_join_ = false;
   /// For each part of the plan or of the update: true if it has an answer. A value of no rows has
   /// no buffer, so the values do not show it.

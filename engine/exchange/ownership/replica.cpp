@@ -46,12 +46,12 @@ void Replica::begin_owner_epoch(const OwnershipContext& context, RangeId range,
   const Ownership& ownership = next.ranges[range];
   OwnedRange& owned = ranges_[range];
   if (is_first_epoch) {
-    OwnerState start{initial_states_->at(range)};
-    start.awaited.emplace();
+    OwnerState first{initial_states_->at(range)};
+    first.awaited.emplace();
     for (const Member& member : next.members)
       if (member.works)
-        start.awaited->push_back({member.id, member.incarnation, start.state.round});
-    shard_.put_range(start);
+        first.awaited->push_back({member.id, member.incarnation, first.state.round});
+    shard_.put_range(first);
     owned.full = true;
     ++changes_;
   }

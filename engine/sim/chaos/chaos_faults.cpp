@@ -187,7 +187,7 @@ bool ChaosRun::may_begin(const Fault& fault) const {
                                           : fault_budget().allows_suspicion(fault.node);
 }
 
-/// Returns true if the node may leave: if enough members with its roles stay, or if it is neither a
+/// Returns true if the node may leave: if enough members with its parts stay, or if it is neither a
 /// worker nor an owner.
 bool ChaosRun::is_dispensable(NodeId node) const {
   const core::Member self = job_.member(node, 1);
@@ -200,7 +200,7 @@ bool ChaosRun::is_dispensable(NodeId node) const {
                        machine.core->state() == MemberCore::State::member;
     count += stays && other.works == self.works && other.owns == self.owns ? 1 : 0;
   }
-  return count > std::max<std::size_t>(2, scenario_.copies);
+  return count > std::max<std::size_t>(2, scenario_.replication_factor);
 }
 
 // --- failure detection, and the end of the run --------------------------------------------------
@@ -253,7 +253,7 @@ bool ChaosRun::may_leave(NodeId id) const {
   const auto others = std::ranges::count_if(latest.members, [&](const core::Member& member) {
     return member.owns && !machines_[member.id].wants_to_leave;
   });
-  return others >= scenario_.copies;
+  return others >= scenario_.replication_factor;
 }
 
 /// Returns the first reason found why the run is not finished; empty if it is finished.
@@ -295,7 +295,7 @@ std::string ChaosRun::why_ranges_move() const {
       [&](const core::Member& member) { return !machines_[member.id].wants_to_leave; });
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
     const auto holders = checker_.holders(latest, r);
-    if (holders.size() < std::min<std::size_t>(scenario_.copies, staying_members))
+    if (holders.size() < std::min<std::size_t>(scenario_.replication_factor, staying_members))
       return "a range has too few owners";
     for (const core::RangeOwner& owner : holders)
       if (owner.retiring || checker_.full_owner(r, owner) == nullptr)

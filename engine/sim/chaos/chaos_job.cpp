@@ -19,8 +19,9 @@ void merge(const core::MergeTarget& target, std::span<double> value,
     value[i] = is_order ? std::fmod(31 * value[i] + update[i], 1'000'003) : value[i] + update[i];
 }
 
-/// Applies updates with momentum, which shows their order. Every update has the weight 1, so that
-/// counts are exact; the number of workers by which it was weighed shows in `order`.
+/// Applies updates with momentum, so that the result shows their order. Adds every update with
+/// weight 1, so that counts are exact; adds the weight that it should have had to the last element
+/// of `order`, so that owners that weigh an update differently differ there.
 class MomentumApplier final : public core::Applier {
  public:
   [[nodiscard]] std::size_t element_bytes() const noexcept override {
@@ -73,7 +74,7 @@ class CountingApplier final : public core::Applier {
 ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
   core::Layout layout;
   const std::size_t count = 2 * incarnations_max + 2;
-  auto start = std::make_shared<std::vector<core::RangeState>>();
+  auto initial_states = std::make_shared<std::vector<core::RangeState>>();
   auto zeros = core::Buffer::make<double>(count);
   std::ranges::fill(zeros->as<double>(), 0.0);
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
@@ -88,17 +89,18 @@ ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
          2,
          {{p, 0, 0, 2 * incarnations_max}, {p + 1, 2 * incarnations_max, 0, 2}}});
     layout.size += count;
-    start->push_back({.range = r, .value = {zeros, 0, count, nullptr}, .slots = {}, .ledger = {}});
+    initial_states->push_back(
+        {.range = r, .value = {zeros, 0, count, nullptr}, .slots = {}, .ledger = {}});
     plan_.push_back({r, nullptr});
   }
   layout_ = std::make_shared<const core::Layout>(std::move(layout));
-  start_ = std::move(start);
+  initial_states_ = std::move(initial_states);
   const std::uint32_t placed =
       core::exchange_type(scenario_.exchange).places_ranges ? scenario_.ranges : 0;
   std::vector<core::Member> members;
   for (NodeId id = 0; id < scenario_.founders(); ++id) members.push_back(member(id, 1));
   first_configuration_ = std::make_shared<const core::Configuration>(core::first_configuration(
-      std::move(members), placed, scenario_.copies, scenario_.has_coordinator()));
+      std::move(members), placed, scenario_.replication_factor, scenario_.has_coordinator()));
 }
 
 core::Member ChaosJob::member(NodeId id, core::Incarnation incarnation) const {
@@ -136,14 +138,14 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   else
     training.exchange.applier = std::make_shared<const MomentumApplier>();
   training.exchange.workers = scenario_.workers;
-  training.exchange.initial_states = start_;
+  training.exchange.initial_states = initial_states_;
   core::MemberOptions options;
   options.self = self;
   options.role = std::make_shared<const core::TrainingOptions>(std::move(training));
   options.members_max = nodes_max;
   if (is_founder) options.first_configuration = first_configuration_;
   options.seeds = std::move(seeds);
-  options.council.copies = scenario_.copies;
+  options.council.replication_factor = scenario_.replication_factor;
   options.council.stuck_after = stuck_after;
   options.council.give_up_after = stuck_after / 2;
   return options;

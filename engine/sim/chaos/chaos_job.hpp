@@ -38,7 +38,7 @@ class ChaosJob {
  private:
   Scenario scenario_;
   std::shared_ptr<const core::Layout> layout_;
-  std::shared_ptr<const std::vector<core::RangeState>> start_;
+  std::shared_ptr<const std::vector<core::RangeState>> initial_states_;
   core::ConfigurationPtr first_configuration_;
   std::vector<core::RangeRows> plan_;
 };

@@ -11,8 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Every member must finish within this virtual time after the last fault: `finish_within`, or
-/// `give_up_within` in scenarios with `beyond`, in which the job may also end with an error.
+/// The virtual time after the last fault within which every member must finish: `finish_within`, or
+/// `give_up_within` in scenarios whose faults exceed the fault budget, in which the job may also
+/// end with an error.
 constexpr Time finish_within = 120s;
 constexpr Time give_up_within = 240s;
 constexpr std::uint64_t events_max = 3'000'000;
@@ -50,7 +51,7 @@ void ChaosRun::end_incarnation(NodeId id) {
 
 namespace {
 
-/// A STARLING_CHECK of the cores that failed.
+/// Thrown when a STARLING_CHECK in a member's core fails.
 struct BrokenInvariant : std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -216,7 +217,8 @@ void ChaosRun::execute(NodeId id, const core::Compute& compute) {
       static_cast<double>(scenario_.compute.count()) * (id == 0 ? scenario_.straggling : 1));
 }
 
-/// The worker hands in a random number of samples, soon, unless its update has just come.
+/// Lets the worker hand in the gradient of a random part of its batch, soon, unless it has just
+/// handed in the whole.
 void ChaosRun::execute(NodeId id, const core::CutShort& cut) {
   Machine& machine = machines_[id];
   const std::size_t samples = checker_.samples().batch_size(machine.slot, cut.step);

@@ -129,7 +129,8 @@ bool InvariantChecker::is_full_holder(NodeId id, core::RangeId range) const {
   return holder != all.end() && full_owner(range, *holder) != nullptr;
 }
 
-/// Counts the steps of an incarnation that a range holds at a node, or that wait there.
+/// Counts the steps of an incarnation whose updates a node has applied to a range, or keeps until
+/// their round.
 Step InvariantChecker::count_held(const MemberCore& core, std::size_t slot,
                                   core::RangeId range) const {
   const IncarnationProgress& incarnation = incarnations_[slot];

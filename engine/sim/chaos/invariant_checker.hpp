@@ -161,8 +161,8 @@ class InvariantChecker {
     /// The configurations that the core knew before its last event, and after it.
     core::ConfigurationPtr previous_configuration = nullptr;
     core::ConfigurationPtr configuration = nullptr;
-    /// The epoch that the core knew before its worker was held; absent if it has begun a step
-    /// since.
+    /// The epoch that the core knew before its worker was held back for a new configuration
+    /// (Worker::is_held()); absent if the worker has begun a step since.
     std::optional<core::Epoch> held_since = std::nullopt;
     /// The version of each range when it was last checked; absent if the node has none.
     std::vector<std::optional<ExchangeOracle::Version>> checked_ranges = {};

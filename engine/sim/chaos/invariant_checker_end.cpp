@@ -101,8 +101,8 @@ void InvariantChecker::expect_samples_taken_once() {
       held, *deal, samples_.dealer().taken_of(*deal, *latest(), reports), ended * steps_lost);
   if (!why.empty()) report_violation(why);
   for (const core::DealtWorker& dealt : deal->workers) {
-    const auto wanted =
-        samples_.wanted(*deal, static_cast<std::size_t>(&dealt - deal->workers.data()));
+    const auto expected =
+        samples_.expected(*deal, static_cast<std::size_t>(&dealt - deal->workers.data()));
     // The members may have changed since the deal.
     const MemberCore* core = nodes_[dealt.id].core;
     if (core == nullptr || core->self().incarnation != dealt.incarnation) continue;
@@ -110,9 +110,9 @@ void InvariantChecker::expect_samples_taken_once() {
     const std::uint64_t taken = reports[dealt.id].taken.value_or(0);
     // A worker that joins when the others have ended ends at once.
     const bool came_late = worker.options().joins && taken == 0;
-    if (wanted && !worker.is_stopping() && !came_late && taken < *wanted)
+    if (expected && !worker.is_stopping() && !came_late && taken < *expected)
       report_violation("worker " + std::to_string(dealt.id) + " has ended after " +
-                       std::to_string(taken) + " of its " + std::to_string(*wanted) +
+                       std::to_string(taken) + " of its " + std::to_string(*expected) +
                        (samples_.counts_samples() ? " samples" : " steps") + " of the last deal");
   }
 }

@@ -28,8 +28,8 @@ std::string SampleChecker::on_compute(std::size_t slot, core::MemberId worker,
   return {};
 }
 
-std::optional<std::uint64_t> SampleChecker::wanted(const core::Deal& deal,
-                                                   std::size_t index) const {
+std::optional<std::uint64_t> SampleChecker::expected(const core::Deal& deal,
+                                                     std::size_t index) const {
   if (!options_.epochs || deal.workers.empty()) return std::nullopt;
   const models::SampleOrder order = dealer_.order_of(deal);
   return options_.by_samples ? order.samples_until(index, *options_.epochs)

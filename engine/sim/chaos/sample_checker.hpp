@@ -39,8 +39,8 @@ class SampleChecker {
   /// Returns the number of steps of the deal or, if workers hand in early, of samples, after which
   /// the worker with the part `index` ends; nullopt if another limit ends it, or if the deal has no
   /// workers.
-  [[nodiscard]] std::optional<std::uint64_t> wanted(const core::Deal& deal,
-                                                    std::size_t index) const;
+  [[nodiscard]] std::optional<std::uint64_t> expected(const core::Deal& deal,
+                                                      std::size_t index) const;
 
   /// True if workers hand in early, so that their progress is a number of samples.
   [[nodiscard]] bool counts_samples() const noexcept { return options_.by_samples; }

@@ -233,7 +233,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   scenario.barrier = draw_barrier(random, scenario.mode, scenario.workers);
   scenario.recheck = draw_recheck(random, scenario.mode);
   scenario.ranges = static_cast<std::uint32_t>(1 + random.below(6));
-  scenario.copies = random.below(8) == 0 ? 3 : 2;
+  scenario.replication_factor = random.below(8) == 0 ? 3 : 2;
   scenario.steps = 10 + random.below(11);
   // A quarter of the scenarios have a reliable network, in which only the faults disturb the job.
   if (random.below(4) > 0) {

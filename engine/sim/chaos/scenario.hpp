@@ -81,10 +81,10 @@ struct Scenario {
   /// from 0.
   std::uint32_t workers = 5;
   /// The number of servers; 0 in peer mode. Their nodes have the numbers after the workers. If the
-  /// mode has a coordinator, one more node follows, which is nothing but the coordinator.
+  /// mode has a coordinator, one more node follows, which is only the coordinator.
   std::uint32_t servers = 0;
   std::uint32_t ranges = 4;
-  std::uint32_t copies = 2;
+  std::uint32_t replication_factor = 2;
   core::Step steps = 12;
   /// The shares of packets that are lost, duplicated and reordered, as in LinkOptions.
   double loss = 0;

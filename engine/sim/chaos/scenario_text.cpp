@@ -40,7 +40,7 @@ std::string print(const Scenario& scenario) {
   line("workers", std::to_string(scenario.workers));
   line("servers", std::to_string(scenario.servers));
   line("ranges", std::to_string(scenario.ranges));
-  line("copies", std::to_string(scenario.copies));
+  line("copies", std::to_string(scenario.replication_factor));
   line("steps", std::to_string(scenario.steps));
   line("loss", print_number(scenario.loss));
   line("duplication", print_number(scenario.duplication));
@@ -201,7 +201,7 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
   if (key == "workers") return set_count(scenario.workers, value, 1, nodes_max);
   if (key == "servers") return set_count(scenario.servers, value, 0, nodes_max);
   if (key == "ranges") return set_count(scenario.ranges, value, 1, ranges_max);
-  if (key == "copies") return set_count(scenario.copies, value, 1, copies_max);
+  if (key == "copies") return set_count(scenario.replication_factor, value, 1, copies_max);
   if (key == "steps") return set_count(scenario.steps, value, 1, steps_max);
   if (key == "loss") return set_number(scenario.loss, value, 0, share_max);
   if (key == "duplication") return set_number(scenario.duplication, value, 0, share_max);
@@ -261,8 +261,9 @@ Result<void> check(const Scenario& scenario) {
     return Error{std::to_string(scenario.founders()) + " nodes; valid: at most " +
                  std::to_string(nodes_max)};
   const auto owners = core::has_servers(scenario.mode) ? scenario.servers : scenario.workers;
-  if (scenario.copies > owners)
-    return Error{"copies " + std::to_string(scenario.copies) + ", and " + std::to_string(owners) +
+  if (scenario.replication_factor > owners)
+    return Error{"copies " + std::to_string(scenario.replication_factor) + ", and " +
+                 std::to_string(owners) +
                  " nodes that own ranges; valid: at most as many copies as these nodes"};
   const double computing = static_cast<double>(scenario.steps) *
                            static_cast<double>(scenario.compute.count()) *

@@ -58,14 +58,14 @@ struct LearnOptions {
 
 /// A function that computes the metrics of a parameter vector, for a point of the curve.
 template <class T>
-using Figures = std::function<models::Metrics(std::span<const T>)>;
+using MetricsFunction = std::function<models::Metrics(std::span<const T>)>;
 
 /// Returns the job with which a Protocol trains `model` on `data`. Both must outlive the job.
-/// `figures` computes the metrics of the curve.
+/// `compute_metrics` computes the metrics of the curve.
 template <class M, class D>
 requires models::Model<M, D>
 [[nodiscard]] Job make_job(const M& model, const D& data, const LearnOptions& options,
-                           Figures<typename M::Scalar> figures) {
+                           MetricsFunction<typename M::Scalar> compute_metrics) {
   using T = typename M::Scalar;
   const ProtocolOptions& protocol = options.protocol;
   const auto gradients = std::make_shared<const core::Gradients<M, D>>(
@@ -82,7 +82,7 @@ requires models::Model<M, D>
 
   Job job;
   job.layout = gradients->layout();
-  job.start = core::to_ranges<T>(*job.layout, w);
+  job.initial_states = core::to_ranges<T>(*job.layout, w);
   job.applier = core::gradient_applier<T>({.optimizer = options.optimizer,
                                            .schedule = options.schedule,
                                            .l2 = options.l2,
@@ -108,24 +108,24 @@ requires models::Model<M, D>
     job.plan = [gradients](MemberId worker, const core::Plan& plan) {
       return gradients->plan(worker, plan.step, plan.share);
     };
-  if (figures)
-    job.evaluate = [layout = job.layout,
-                    figures = std::move(figures)](const std::vector<core::RangeState>& states) {
-      return figures(core::to_vector<T>(*layout, states));
+  if (compute_metrics)
+    job.evaluate = [layout = job.layout, compute_metrics = std::move(compute_metrics)](
+                       const std::vector<core::RangeState>& states) {
+      return compute_metrics(core::to_vector<T>(*layout, states));
     };
   return job;
 }
 
-/// Initialises `model` and trains it on `data`. `figures` computes the metrics of the curve;
-/// without it, these are the model's own metrics on `test`, or on `data` if `test` is null. Returns
-/// an error if the options are not valid, if the model cannot learn from the data, or if computing
-/// throws outside a worker's step. If the job fails later, `ProtocolResult::error` says why.
+/// Initialises `model` and trains it on `data`. `compute_metrics` computes the metrics of the
+/// curve; without it, these are the model's own metrics on `test`, or on `data` if `test` is null.
+/// Returns an error if the options are not valid, if the model cannot learn from the data, or if
+/// computing throws outside a worker's step. If the job fails later, `ProtocolResult::error` says
+/// why.
 template <class M, class D>
 requires models::Model<M, D>
-[[nodiscard]] Result<ProtocolResult> learn(const M& model, const D& data,
-                                           std::type_identity_t<const D*> test,
-                                           const LearnOptions& options,
-                                           Figures<typename M::Scalar> figures = {}) {
+[[nodiscard]] Result<ProtocolResult> learn(
+    const M& model, const D& data, std::type_identity_t<const D*> test, const LearnOptions& options,
+    MetricsFunction<typename M::Scalar> compute_metrics = {}) {
   using T = typename M::Scalar;
   if (options.batch == 0) return Error{"batch=0: a batch holds at least 1 sample"};
   if (options.dynamic_batches && options.batch < options.protocol.workers)
@@ -151,13 +151,14 @@ requires models::Model<M, D>
                                    : order.steps_in_epochs(*options.epochs);
   }
   if (auto valid = check(completed.protocol); !valid) return std::move(valid).error();
-  if (!figures)
-    figures = [&model, &evaluated = test == nullptr ? data : *test,
-               arena = std::make_shared<models::Arena>()](std::span<const T> w) {
+  if (!compute_metrics)
+    compute_metrics = [&model, &evaluated = test == nullptr ? data : *test,
+                       arena = std::make_shared<models::Arena>()](std::span<const T> w) {
       return models::evaluate_all(model, w, evaluated, *arena);
     };
   try {
-    Protocol protocol{completed.protocol, make_job(model, data, completed, std::move(figures))};
+    Protocol protocol{completed.protocol,
+                      make_job(model, data, completed, std::move(compute_metrics))};
     protocol.on_point = options.on_point;
     protocol.run();
     return protocol.result();

@@ -33,7 +33,7 @@ Result<void> check(const ProtocolOptions& options) {
       return valid;
   if (auto valid = check(options.link); !valid) return std::move(valid).error().within("link");
   if (owner_count(options) == 0) return Error{"shards=0: a job needs at least 1 server shard"};
-  if (options.copies == 0) return Error{"copies=0: a range needs at least 1 owner"};
+  if (options.replication_factor == 0) return Error{"copies=0: a range needs at least 1 owner"};
   if (options.steps == barrier::finished && options.horizon == Time::max())
     return Error{"a job needs a number of steps or a horizon: else it never ends"};
   if (options.horizon <= Time{0})
@@ -68,7 +68,7 @@ core::ConfigurationPtr Protocol::first_configuration() const {
                                                core::assign_ranges(ranges, owners));
   if (has_channels(options_)) {
     for (core::Member& member : first.members) member.incarnation = 1;
-    first = core::first_configuration(std::move(first.members), ranges, options_.copies,
+    first = core::first_configuration(std::move(first.members), ranges, options_.replication_factor,
                                       core::keeps_steps_centrally(options_.mode));
   }
   return std::make_shared<const core::Configuration>(std::move(first));
@@ -89,13 +89,13 @@ void Protocol::make_members() {
   training.exchange.applier = job_.applier;
   training.exchange.workers = options_.workers;
   training.exchange.initial_states =
-      std::make_shared<const std::vector<core::RangeState>>(job_.start);
+      std::make_shared<const std::vector<core::RangeState>>(job_.initial_states);
   training.deal = job_.deal;
   training.first_worker_configuration = std::make_shared<const core::WorkerConfiguration>(
       core::worker_configuration(*member.first_configuration, nullptr));
   member.role = std::make_shared<const core::TrainingOptions>(std::move(training));
   member.members_max = static_cast<MemberId>(member.first_configuration->members.size());
-  member.council.copies = options_.copies;
+  member.council.replication_factor = options_.replication_factor;
   member.channel = options_.channel;
   for (const core::Member& self : member.first_configuration->members) {
     member.self = self;

@@ -77,7 +77,7 @@ struct ProtocolOptions {
   core::ChannelOptions channel = {.queue = std::numeric_limits<std::uint32_t>::max()};
   /// The number of owners of each range, if the job is on several nodes; at least 1. If there are
   /// fewer owners, all of them own each range.
-  std::size_t copies = 2;
+  std::size_t replication_factor = 2;
   /// The time between two points of the curve; absent: 200 points up to the horizon, or no points
   /// if there is no horizon.
   std::optional<Time> point_every = std::nullopt;
@@ -86,9 +86,9 @@ struct ProtocolOptions {
 };
 
 /// Returns an error if the options cannot run: if core::check() refuses them or check(LinkOptions)
-/// refuses `link`, if there is no owner or no copy, if neither `steps` nor `horizon` ends the run,
-/// if a time is not longer than 0, if packets are lost without channels, or if `slowness` or
-/// `absences` is neither empty nor has one entry for each worker.
+/// refuses `link`, if there is no owner or the replication factor is 0, if neither `steps` nor
+/// `horizon` ends the run, if a time is not longer than 0, if packets are lost without channels, or
+/// if `slowness` or `absences` is neither empty nor has one entry for each worker.
 [[nodiscard]] Result<void> check(const ProtocolOptions& options);
 
 /// Returns true if the members are those of a job on several nodes.
@@ -105,7 +105,7 @@ struct ProtocolOptions {
 struct Job {
   std::shared_ptr<const core::Layout> layout;
   /// The state of each range at the start.
-  std::vector<core::RangeState> start;
+  std::vector<core::RangeState> initial_states;
   core::ApplierPtr applier;
   /// How the training data is dealt; without samples if the job has none.
   core::DealOptions deal = {};
@@ -138,7 +138,7 @@ struct ProtocolResult {
   double waiting_share = 0;
   /// The largest difference ever between the steps of two running workers.
   Step max_lag = 0;
-  /// If workers hand in early: the longest time in which some sample was in no update.
+  /// If workers hand in early: the longest time during which some sample contributed to no update.
   std::optional<Time> longest_gap = std::nullopt;
   TrafficByKind traffic{};
   Network::Counts packets;

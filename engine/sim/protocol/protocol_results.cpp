@@ -81,7 +81,7 @@ ProtocolResult Protocol::result() {
   ProtocolResult result;
   for (MemberId id = 0; id < options_.workers; ++id)
     result.elapsed = std::max(result.elapsed, std::min(now(), nodes_[id].ended_at));
-  Time waited{};
+  Time wait_time{};
   Time lived{};
   for (MemberId id = 0; id < options_.workers; ++id) {
     const core::Worker& core = worker(id);
@@ -91,7 +91,7 @@ ProtocolResult Protocol::result() {
     result.draws += counts.draws;
     result.passes += counts.passes;
     result.reads += training(id).read_counts();
-    waited += core.waited(end);
+    wait_time += core.wait_time(end);
     lived += end;
   }
   for (const Node& node : nodes_) {
@@ -101,7 +101,8 @@ ProtocolResult Protocol::result() {
     result.passes += coordinator->passes();
   }
   if (lived > Time{0})
-    result.waiting_share = static_cast<double>(waited.count()) / static_cast<double>(lived.count());
+    result.waiting_share =
+        static_cast<double>(wait_time.count()) / static_cast<double>(lived.count());
   result.curve = curve_;
   result.updates = updates_;
   result.max_lag = max_lag_;

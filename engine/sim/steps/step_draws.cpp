@@ -99,7 +99,8 @@ bool StepDraws::decide_by_seen(MemberId worker, Step own_step) {
   return until > own_step;
 }
 
-/// Decides a draw that no worker that is there has decided.
+/// Decides a draw that the workers which answer at once leave open: waits for those that are away,
+/// in the order in which they come back, each at most for the query timeout.
 void StepDraws::await_silent(MemberId worker, std::span<const Step> steps, Time now,
                              DrawResult& result) {
   const barrier::Barrier& barrier = barrier_of(worker);

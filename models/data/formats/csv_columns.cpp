@@ -44,7 +44,7 @@ class ColumnFinder {
   [[nodiscard]] const Encoding* training_encoding() const {
     return source_.training_table == nullptr ? nullptr : source_.training_table->encoding.get();
   }
-  /// Returns whether the header names any of the training data's feature columns.
+  /// Returns true if the header names any of the training data's feature columns.
   [[nodiscard]] bool has_feature_name(const Encoding& training) const;
   /// Returns the number of feature columns of the training data; 0 if this file is the training
   /// data.

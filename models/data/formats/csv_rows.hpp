@@ -63,7 +63,7 @@ class CsvRows {
   }
   /// Returns the column's number and name, such as "column 3 'age'", for messages.
   [[nodiscard]] std::string name_of(std::size_t column) const;
-  /// Returns whether the file is a pipe, which cannot be read a second time.
+  /// Returns true if the file is a pipe, which cannot be read a second time.
   [[nodiscard]] bool is_pipe() const noexcept { return is_pipe_; }
 
  private:

@@ -29,7 +29,7 @@ struct NpyArray {
   /// As NpyByteSource::name.
   std::string name;
   std::vector<std::uint64_t> shape;
-  /// Whether the file stores the elements as unsigned bytes.
+  /// True if the file stores the elements as unsigned bytes.
   bool is_uint8 = false;
   /// Row-major: the index of the last axis changes fastest.
   std::vector<float> values;

@@ -23,7 +23,7 @@ struct NpyType {
 /// The content of an array's header.
 struct NpyHeader {
   NpyType type;
-  /// Whether the values are column-major: the index of the first axis changes fastest.
+  /// True if the values are column-major: the index of the first axis changes fastest.
   bool is_fortran = false;
   std::vector<std::uint64_t> shape;
 };

@@ -136,7 +136,7 @@ Result<Labelling> infer_labelling(const RawTable& raw) {
   return infer_classes(raw);
 }
 
-Result<Table> finish(RawTable raw, const Labelling& labelling) {
+Result<Table> to_table(RawTable raw, const Labelling& labelling) {
   if (raw.labels.empty()) return Error{raw.source + ": holds no rows"};
   if (raw.labels.size() > UINT32_MAX)
     return Error{raw.source + ": holds " + std::to_string(raw.labels.size()) +

@@ -36,8 +36,8 @@ struct RawTable {
   std::shared_ptr<const Encoding> encoding{};
   /// The index of the first feature in sparse text.
   std::uint64_t first_index = 1;
-  /// The kind of labels if the user or the file format decides it; if absent, infer_labelling()
-  /// guesses it.
+  /// The kind of the labels: classes or real targets. Set if the user or the file format decides
+  /// it; if absent, infer_labelling() infers it.
   std::optional<LabelKind> task{};
   /// Set by readers and generators that know what the labels mean.
   std::optional<Labelling> labelling{};
@@ -46,13 +46,13 @@ struct RawTable {
 };
 
 /// Returns the labelling of `raw`: raw.labelling if it is set, else one inferred from the labels.
-/// Classes are written 0..k-1, 1..k, or -1 and +1. If raw.task is absent, the labels are classes if
-/// k is 2 to 100 and all k classes occur; else they are real targets. If raw.task is
+/// Classes are written 0..k-1, 1..k, or -1 and +1. If raw.task is absent, the labels are
+/// classes if k is 2 to 100 and all k classes occur; else they are real targets. If it is
 /// LabelKind::classes, some of the k classes may be missing, and labels may be up to 1,000,000.
 Result<Labelling> infer_labelling(const RawTable& raw);
 
 /// Converts `raw` to a Table. `labelling` decides what the labels mean; it may be another table's.
 /// Refuses labels that are not among its classes.
-Result<Table> finish(RawTable raw, const Labelling& labelling);
+Result<Table> to_table(RawTable raw, const Labelling& labelling);
 
 }  // namespace starling::models

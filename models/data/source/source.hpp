@@ -76,11 +76,11 @@ struct CsvSource {
   /// The character between cells. Absent: the one of , ; tab and | that occurs most often in the
   /// first row.
   std::optional<char> separator = std::nullopt;
-  /// Whether numbers are written with a decimal comma, as in 3,14.
+  /// True if numbers are written with a decimal comma, as in 3,14.
   bool has_decimal_commas = false;
   /// True to skip all lines that begin with #; false to skip only those before the first row.
   bool has_comments = false;
-  /// Whether the first row is a header. Absent: it is one if all its cells are text.
+  /// True if the first row is a header. Absent: it is one if all its cells are text.
   std::optional<bool> header = std::nullopt;
   /// The training data, whose columns, categories and labels the file must have; nullptr if the
   /// file itself is the training data. Not part of the printed text.

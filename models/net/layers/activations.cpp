@@ -66,7 +66,7 @@ class Gelu final : public Elementwise<T> {
   }
 
   Saved<T> forward(const Forward<T>& f) const override {
-    const auto t = f.pass.arena.template allocate<T>(f.x.size());
+    const auto t = f.context.arena.template allocate<T>(f.x.size());
     for (std::size_t i = 0; i < t.size(); ++i)
       t[i] = sqrt_2_over_pi * (f.x[i] + cubic * f.x[i] * f.x[i] * f.x[i]);
     tanh(t);

@@ -15,14 +15,14 @@ class Augment : public Layer<T> {
   [[nodiscard]] Shape output() const override { return shape_; }
 
   Saved<T> forward(const Forward<T>& f) const override {
-    if (!f.pass.training) {
+    if (!f.context.training) {
       std::ranges::copy(f.x, f.y.begin());
       return {};
     }
-    const auto drawn = f.pass.arena.template allocate<std::uint32_t>(f.n);
+    const auto drawn = f.context.arena.template allocate<std::uint32_t>(f.n);
     std::ranges::fill(f.y, T{0});
     for (std::size_t i = 0; i < f.n; ++i) {
-      drawn[i] = draw(f.pass.random);
+      drawn[i] = draw(f.context.random);
       const std::size_t image_offset = i * volume(shape_);
       for_each_kept_pixel(drawn[i], [&](std::size_t from, std::size_t to) {
         std::copy_n(f.x.data() + image_offset + from, shape_[2], f.y.data() + image_offset + to);

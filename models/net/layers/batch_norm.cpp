@@ -45,11 +45,11 @@ class BatchNorm final : public Layer<T> {
   }
 
   Saved<T> forward(const Forward<T>& f) const override {
-    const auto statistics = f.pass.arena.template allocate<T>(2 * channels_);
+    const auto statistics = f.context.arena.template allocate<T>(2 * channels_);
     const auto mean = part(statistics, 0);
     // The variance is written here first, and the loop below replaces it by 1 / sqrt(v + epsilon).
     const auto inverse = part(statistics, 1);
-    if (f.pass.training) {
+    if (f.context.training) {
       compute_moments(f.x, mean, inverse);
     } else {
       std::ranges::copy(part(f.w, 2), mean.begin());
@@ -57,8 +57,8 @@ class BatchNorm final : public Layer<T> {
     }
     // Pushes that arrive out of order can make a variance negative; it then counts as zero.
     for (T& v : inverse) v = 1 / std::sqrt(std::max(v, T{0}) + epsilon_);
-    const auto factor = f.pass.arena.template allocate<T>(channels_);
-    const auto offset = f.pass.arena.template allocate<T>(channels_);
+    const auto factor = f.context.arena.template allocate<T>(channels_);
+    const auto offset = f.context.arena.template allocate<T>(channels_);
     for (std::size_t j = 0; j < channels_; ++j) {
       factor[j] = f.w[j] * inverse[j];
       offset[j] = f.w[channels_ + j] - factor[j] * mean[j];
@@ -70,7 +70,7 @@ class BatchNorm final : public Layer<T> {
   void backward(const Backward<T>& b) const override {
     const auto mean = part(b.saved.values, 0);
     const auto inverse = part(b.saved.values, 1);
-    const auto scratch = b.pass.arena.template allocate<T>(5 * channels_);
+    const auto scratch = b.context.arena.template allocate<T>(5 * channels_);
     std::ranges::fill(scratch, T{0});
     const auto products = part(scratch, 0);
     const auto dy_sums = part(scratch, 1);
@@ -115,8 +115,8 @@ class BatchNorm final : public Layer<T> {
     scale(share, variance);
   }
 
-  /// Adds the change of the running statistics to the gradient. `rows` is how many numbers
-  /// each channel's mean is of: samples times positions.
+  /// Adds the change of the running statistics to the gradient. `rows` is the number of elements
+  /// over which each channel's mean was taken: samples times positions.
   void add_statistics_change(const Backward<T>& b, std::span<const T> mean,
                              std::span<const T> inverse, T rows) const {
     const T unbiased = rows > 1 ? rows / (rows - 1) : T{1};

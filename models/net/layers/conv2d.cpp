@@ -38,12 +38,12 @@ class Conv2d final : public Layer<T> {
   }
 
   Saved<T> forward(const Forward<T>& f) const override {
-    convolution_.forward(f.n, f.x, weights(f.w), bias(f.w), f.y, f.pass.arena);
+    convolution_.forward(f.n, f.x, weights(f.w), bias(f.w), f.y, f.context.arena);
     return {};
   }
   void backward(const Backward<T>& b) const override {
-    convolution_.backward_weights(b.n, b.x, b.dy, weights(b.g), bias(b.g), b.pass.arena);
-    if (!b.dx.empty()) convolution_.backward_input(b.n, b.dy, weights(b.w), b.dx, b.pass.arena);
+    convolution_.backward_weights(b.n, b.x, b.dy, weights(b.g), bias(b.g), b.context.arena);
+    if (!b.dx.empty()) convolution_.backward_input(b.n, b.dy, weights(b.w), b.dx, b.context.arena);
   }
 
  private:

@@ -21,12 +21,12 @@ class Dropout final : public Layer<T> {
   [[nodiscard]] bool works_in_place() const override { return true; }
 
   Saved<T> forward(const Forward<T>& f) const override {
-    if (!f.pass.training) {
+    if (!f.context.training) {
       if (f.x.data() != f.y.data()) std::ranges::copy(f.x, f.y.begin());
       return {};
     }
-    const auto factors = f.pass.arena.template allocate<T>(f.x.size());
-    draw(factors, f.pass.random);
+    const auto factors = f.context.arena.template allocate<T>(f.x.size());
+    draw(factors, f.context.random);
     for (std::size_t i = 0; i < factors.size(); ++i) f.y[i] = f.x[i] * factors[i];
     return {.values = factors, .indices = {}};
   }

@@ -32,7 +32,7 @@ struct Forward {
   std::span<const T> w;
   std::span<const T> x;
   std::span<T> y;
-  Pass& pass;
+  ComputeContext& context;
 };
 
 /// The arguments of a backward pass, which computes the loss's derivatives by x and by w from those
@@ -55,7 +55,7 @@ struct Backward {
   std::span<T> dx;
   /// The pass adds the derivative by w to g, which is as long as w.
   std::span<T> g;
-  Pass& pass;
+  ComputeContext& context;
 };
 
 template <class T>

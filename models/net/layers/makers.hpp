@@ -61,14 +61,14 @@ inline std::size_t read_size(SpecReader& reader, const std::string& noun,
   return 0;
 }
 
-/// Returns whether the input is an image; records an error if not.
+/// Returns true if the input is an image; records an error if not.
 inline bool check_image(SpecReader& reader, const Shape& input) {
   if (input.size() == 3) return true;
   reader.refuse("reads images, HEIGHTxWIDTHxCHANNELS, but its input is " + print_shape(input));
   return false;
 }
 
-/// Returns whether the input is a row; records an error if not.
+/// Returns true if the input is a row; records an error if not.
 inline bool check_row(SpecReader& reader, const Shape& input) {
   if (input.size() == 1) return true;
   reader.refuse("reads rows of numbers, but its input is " + print_shape(input) +
@@ -76,7 +76,7 @@ inline bool check_row(SpecReader& reader, const Shape& input) {
   return false;
 }
 
-/// Returns whether a window of size x size fits into the padded input; records an error if not.
+/// Returns true if a window of size x size fits into the padded input; records an error if not.
 inline bool check_window(SpecReader& reader, const Shape& input, std::size_t size,
                          std::size_t padding) {
   if (size <= std::min(input[0], input[1]) + 2 * padding) return true;

@@ -173,7 +173,7 @@ class MaxPool final : public Pool<T> {
 
   Saved<T> forward(const Forward<T>& f) const override {
     const PoolShape& w = this->window();
-    Arena& arena = f.pass.arena;
+    Arena& arena = f.context.arena;
     const auto indices = arena.allocate<std::uint32_t>(f.y.size());
     const auto best = arena.allocate<T>(w.width * w.channels);
     const auto best_indices = arena.allocate<std::uint32_t>(best.size());

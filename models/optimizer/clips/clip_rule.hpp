@@ -21,7 +21,7 @@ template <class C>
 concept ClipRule = Alternative<C> &&
     requires(const C clip, Pieces<float> floats, Pieces<double> doubles) {
   /// An example for `--help`.
-  { C::form } -> std::convertible_to<std::string_view>;
+  { C::example } -> std::convertible_to<std::string_view>;
   /// Clips a gradient and returns its Euclidean norm before clipping.
   { clip.apply(floats) } -> std::same_as<double>;
   { clip.apply(doubles) } -> std::same_as<double>;
@@ -34,7 +34,7 @@ template <class C>
   const auto limit = parse_number(limit_text);
   if (limit && *limit > 0) return *limit;
   reader.refuse("the limit '" + limit_text + "' must be a number above 0, e.g. " +
-                std::string{C::form});
+                std::string{C::example});
   return 0;
 }
 

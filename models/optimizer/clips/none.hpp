@@ -7,7 +7,7 @@ namespace starling::models {
 /// Leaves the gradient as it is. Does not compute its norm and returns 0 instead.
 struct NoClip {
   static constexpr std::string_view name = "none";
-  static constexpr std::string_view form = "none";
+  static constexpr std::string_view example = "none";
 
   static NoClip parse(SpecReader&) { return {}; }
   [[nodiscard]] std::string options() const { return {}; }

@@ -9,7 +9,7 @@ namespace starling::models {
 /// not finite is not scaled.
 struct NormClip {
   static constexpr std::string_view name = "norm";
-  static constexpr std::string_view form = "norm:1";
+  static constexpr std::string_view example = "norm:1";
 
   double limit = 1;
 

@@ -7,7 +7,7 @@ namespace starling::models {
 /// Clamps every element to [-limit, limit].
 struct ValueClip {
   static constexpr std::string_view name = "value";
-  static constexpr std::string_view form = "value:1";
+  static constexpr std::string_view example = "value:1";
 
   double limit = 1;
 

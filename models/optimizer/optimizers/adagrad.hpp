@@ -13,7 +13,7 @@ namespace starling::models {
 /// Slots: s.
 struct Adagrad {
   static constexpr std::string_view name = "adagrad";
-  static constexpr std::string_view form = "adagrad:lr=0.01";
+  static constexpr std::string_view example = "adagrad:lr=0.01";
 
   double lr = 0.01;
   double epsilon = 1e-10;

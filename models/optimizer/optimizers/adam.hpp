@@ -15,7 +15,7 @@ namespace starling::models {
 /// Slots: m, v.
 struct Adam {
   static constexpr std::string_view name = "adam";
-  static constexpr std::string_view form = "adam:lr=0.001";
+  static constexpr std::string_view example = "adam:lr=0.001";
 
   double lr = 0.001;
   /// In [0, 1).

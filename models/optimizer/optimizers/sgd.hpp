@@ -14,7 +14,7 @@ namespace starling::models {
 /// Slots: v, if momentum > 0.
 struct Sgd {
   static constexpr std::string_view name = "sgd";
-  static constexpr std::string_view form = "sgd:lr=0.1[,momentum=0.9,nesterov]";
+  static constexpr std::string_view example = "sgd:lr=0.1[,momentum=0.9,nesterov]";
 
   double lr = 0.1;
   /// In [0, 1).

@@ -50,7 +50,7 @@ concept UpdateOf = std::is_trivially_copyable_v<U> &&
 template <class O>
 concept OptimizerRule = Alternative<O> && requires(const O optimizer, const ApplyOptions& options) {
   /// An example for `--help`.
-  { O::form } -> std::convertible_to<std::string_view>;
+  { O::example } -> std::convertible_to<std::string_view>;
   { optimizer.lr } -> std::convertible_to<double>;
   /// The number of slots, the state tensors; all start at zero.
   { optimizer.slots() } -> std::same_as<std::size_t>;

@@ -7,7 +7,7 @@ namespace starling::models {
 /// The factor of the learning rate is always 1.
 struct ConstantRate {
   static constexpr std::string_view name = "constant";
-  static constexpr std::string_view form = "constant";
+  static constexpr std::string_view example = "constant";
 
   static ConstantRate parse(SpecReader&) { return {}; }
   [[nodiscard]] std::string options() const { return {}; }

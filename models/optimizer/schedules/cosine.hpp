@@ -13,7 +13,7 @@ namespace starling::models {
 /// "SGDR", ICLR 2017, eq. 5, without restarts).
 struct CosineRate {
   static constexpr std::string_view name = "cosine";
-  static constexpr std::string_view form = "cosine:samples=600000";
+  static constexpr std::string_view example = "cosine:samples=600000";
 
   /// The number of samples over which the factor falls; at least 1.
   std::uint64_t samples = 1;
@@ -22,7 +22,7 @@ struct CosineRate {
 
   static CosineRate parse(SpecReader& reader) {
     CosineRate cosine;
-    cosine.samples = read_samples(reader, "samples", form);
+    cosine.samples = read_samples(reader, "samples", example);
     cosine.floor = reader.number("floor", cosine.floor, 0, 1);
     return cosine;
   }

@@ -14,7 +14,7 @@ namespace starling::models {
 template <class S>
 concept ScheduleRule = Alternative<S> && requires(const S schedule, std::uint64_t samples_seen) {
   /// An example for `--help`.
-  { S::form } -> std::convertible_to<std::string_view>;
+  { S::example } -> std::convertible_to<std::string_view>;
   /// Returns the factor by which the learning rate is multiplied after `samples_seen` samples.
   { schedule.factor(samples_seen) } -> std::same_as<double>;
 };

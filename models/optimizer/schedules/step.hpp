@@ -10,7 +10,7 @@ namespace starling::models {
 /// gamma^floor(samples_seen / every).
 struct StepRate {
   static constexpr std::string_view name = "step";
-  static constexpr std::string_view form = "step:every=20000,gamma=0.5";
+  static constexpr std::string_view example = "step:every=20000,gamma=0.5";
 
   /// The number of samples between two changes of the factor; at least 1.
   std::uint64_t every = 1;
@@ -18,7 +18,7 @@ struct StepRate {
 
   static StepRate parse(SpecReader& reader) {
     StepRate step;
-    step.every = read_samples(reader, "every", form);
+    step.every = read_samples(reader, "every", example);
     step.gamma = reader.number("gamma", step.gamma, 0, 1);
     return step;
   }

@@ -169,7 +169,7 @@ TEST(LocalJob, RunsBriefCodeOnTheActorsThreadUntilItTakesLong) {
       job.job.delay = {};
       job.task = task;
       job.applier = core::merge_applier<float>([](const auto&, auto, auto) {});
-      job.start = core::to_ranges<float>(task->layout(), std::vector<float>(4));
+      job.initial_states = core::to_ranges<float>(task->layout(), std::vector<float>(4));
       return job;
     }};
     add_peers(nodes, 1);

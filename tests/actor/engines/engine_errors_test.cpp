@@ -20,7 +20,7 @@ TensorList tensors() {
   return {{"weights", {2, 2}}, Tensor<double>::by_rows("table", {10, 3}), {"bias"}};
 }
 
-Updates push_nothing(Turn<double>&) { return {}; }
+Updates push_nothing(StepContext<double>&) { return {}; }
 
 /// Returns the error message of E::make(), or "accepted".
 template <class E = DoubleEngine>
@@ -41,8 +41,8 @@ std::string failure(Hooks<double> hooks, EngineOptions options = {.workers = 2, 
 
 /// Returns the error of a job whose worker 1 pushes `updates` in its third step.
 std::string failure_of_push(Updates updates) {
-  return failure({.push = [&](auto& turn) {
-    return turn.worker() == 1 && turn.step() == 2 ? updates : Updates{};
+  return failure({.push = [&](auto& context) {
+    return context.worker() == 1 && context.step() == 2 ? updates : Updates{};
   }});
 }
 
@@ -129,10 +129,12 @@ TEST(EngineRefuses, AccessFromOutsideWhileItRuns) {
   ASSERT_TRUE(engine);
   running = &*engine;
   EXPECT_EQ(engine->run().end, Outcome::End::completed);
-  EXPECT_EQ(refused, (std::vector<std::string>{
-                         "get: the engine is running; valid meanwhile: Turn::get and Turn::fetch",
-                         "set: the engine is running; tensors then change by pushes only",
-                         "run: the engine is running already"}));
+  EXPECT_EQ(
+      refused,
+      (std::vector<std::string>{
+          "get: the engine is running; valid meanwhile: StepContext::get and StepContext::fetch",
+          "set: the engine is running; tensors then change by pushes only",
+          "run: the engine is running already"}));
   EXPECT_TRUE(engine->get("bias"));
 }
 
@@ -156,8 +158,8 @@ TEST(EngineFails, IfAPushIsWrong) {
   EXPECT_EQ(failure_of_push({{"bias", {1}}, {"weights", {1, 2, std::nan(""), 4}}}),
             "worker 1, step 3: push: key 'weights': element 2 of the update is NaN");
   EXPECT_EQ(failure({.push =
-                         [](auto& turn) {
-                           turn.report(std::nan(""));
+                         [](auto& context) {
+                           context.report(std::nan(""));
                            return Updates{};
                          }},
                     {.workers = 1, .steps = 1}),
@@ -186,21 +188,21 @@ TEST(EngineFails, IfAScheduleIsWrong) {
 
 TEST(EngineFails, IfAHookThrowsAgainAndAgain) {
   std::atomic<int> calls{0};
-  const auto throws = [&](auto& turn) {
-    if (turn.worker() == 1 && turn.step() == 3) {
+  const auto throws = [&](auto& context) {
+    if (context.worker() == 1 && context.step() == 3) {
       ++calls;
       throw std::runtime_error{"no more"};
     }
   };
-  const Hooks<double> in_push{.push = [&](auto& turn) {
-    throws(turn);
+  const Hooks<double> in_push{.push = [&](auto& context) {
+    throws(context);
     return Updates{};
   }};
   EXPECT_EQ(failure(in_push), "worker 1 failed 3 times at step 4: no more");
   EXPECT_EQ(calls.exchange(0), 3);
   const Hooks<double> in_schedule{.schedule =
-                                      [&](auto& turn) {
-                                        throws(turn);
+                                      [&](auto& context) {
+                                        throws(context);
                                         return std::vector<Selection>{};
                                       },
                                   .push = push_nothing};
@@ -272,18 +274,18 @@ TEST(EngineReads, OnlyWhatWasScheduled) {
   auto engine =
       DoubleEngine::make({.workers = 1, .steps = 1}, tensors(),
                          {.schedule =
-                              [&](auto& turn) {
-                                attempt([&] { (void)turn.get("bias"); });
+                              [&](auto& context) {
+                                attempt([&] { (void)context.get("bias"); });
                                 return std::vector<Selection>{{"table", {{8, 2}}}};
                               },
                           .push =
-                              [&](auto& turn) {
-                                attempt([&] { (void)turn.get("bias"); });
-                                attempt([&] { (void)turn.get("tabel"); });
-                                attempt([&] { (void)turn.row("table", 3); });
-                                EXPECT_EQ(turn.row("table", 8).size(), 3U);
-                                refused.push_back(turn.fetch({"biast"}).error().message);
-                                refused.push_back(turn.fetch({"table", {{99}}}).error().message);
+                              [&](auto& context) {
+                                attempt([&] { (void)context.get("bias"); });
+                                attempt([&] { (void)context.get("tabel"); });
+                                attempt([&] { (void)context.row("table", 3); });
+                                EXPECT_EQ(context.row("table", 8).size(), 3U);
+                                refused.push_back(context.fetch({"biast"}).error().message);
+                                refused.push_back(context.fetch({"table", {{99}}}).error().message);
                                 return Updates{};
                               }});
   ASSERT_TRUE(engine);
@@ -306,8 +308,8 @@ TEST(EngineReads, NoRowsIfNoneAreScheduled) {
              return std::vector<Selection>{{"table", std::vector<std::uint32_t>{}}};
            },
        .push =
-           [](auto& turn) {
-             EXPECT_TRUE(turn.get("table").empty());
+           [](auto& context) {
+             EXPECT_TRUE(context.get("table").empty());
              return Updates{{"table", {}, std::vector<std::uint32_t>{}}};
            }});
   ASSERT_TRUE(engine);
@@ -330,15 +332,15 @@ TEST(EngineReads, GiveUpOnABusyOwner) {
                                     .fetch_timeout = std::chrono::milliseconds{20}},
                                    tensors(),
                                    {.schedule = [](auto&) { return std::vector<Selection>{}; },
-                                    .push = [&](auto& turn) -> Updates {
-                                      if (turn.worker() == 1) {
+                                    .push = [&](auto& context) -> Updates {
+                                      if (context.worker() == 1) {
                                         begun.wait(false);
                                         return {{"bias", {1}}};
                                       }
                                       begun = true;
                                       begun.notify_all();
                                       for (;;) {
-                                        const auto read = turn.fetch({"bias"});
+                                        const auto read = context.fetch({"bias"});
                                         if (read) continue;
                                         message = read.error().message;
                                         given_up = true;

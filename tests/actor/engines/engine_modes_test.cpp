@@ -72,18 +72,19 @@ void expect_each_update_once(const Case& test_case) {
        .steps = steps},
       {{"all", {3}}, Tensor<T>::by_rows("mine", {test_case.workers, 600}), {"quiet", {}, {42}}},
       {.schedule =
-           [](auto& turn) {
-             return std::vector<Selection>{{"mine", std::vector{turn.worker()}}, {"all"}};
+           [](auto& context) {
+             return std::vector<Selection>{{"mine", std::vector{context.worker()}}, {"all"}};
            },
-       .push = [&](auto& turn) -> std::vector<Update<T>> {
-         const T step = static_cast<T>(turn.step());
+       .push = [&](auto& context) -> std::vector<Update<T>> {
+         const T step = static_cast<T>(context.step());
          // No other worker changes this worker's row, and the owners hold each update of this
          // worker before its next step.
-         if (turn.row("mine", turn.worker())[599] != step) ++wrong_reads;
-         const auto fetched = turn.fetch({"mine", std::vector{turn.worker()}});
+         if (context.row("mine", context.worker())[599] != step) ++wrong_reads;
+         const auto fetched = context.fetch({"mine", std::vector{context.worker()}});
          if (!fetched || fetched->front() != step) ++wrong_reads;
-         if (turn.get("all")[0] < step) ++wrong_reads;
-         return {{"all", {1, 2, 3}}, {"mine", std::vector<T>(600, 1), std::vector{turn.worker()}}};
+         if (context.get("all")[0] < step) ++wrong_reads;
+         return {{"all", {1, 2, 3}},
+                 {"mine", std::vector<T>(600, 1), std::vector{context.worker()}}};
        }});
   ASSERT_TRUE(engine) << engine.error().message;
   const Outcome outcome = engine->run();

@@ -31,15 +31,15 @@ TEST_P(Workers, BspAddsExactlyLikeOneMachineInWorkerOrder) {
     for (std::size_t worker = 0; worker < GetParam(); ++worker)
       for (std::size_t i = 0; i < size; ++i) serial[i] += inexact_number(worker, step, i);
 
-  auto engine =
-      ParameterEngine<double>::make({.workers = GetParam(), .shards = 2, .steps = steps},
-                                    {{"sum", {size}, std::vector<double>(size, 1.0)}},
-                                    {.push = [](auto& turn) -> std::vector<Update<double>> {
-                                      std::vector<double> mine(size);
-                                      for (std::size_t i = 0; i < size; ++i)
-                                        mine[i] = inexact_number(turn.worker(), turn.step(), i);
-                                      return {{"sum", mine}};
-                                    }});
+  auto engine = ParameterEngine<double>::make(
+      {.workers = GetParam(), .shards = 2, .steps = steps},
+      {{"sum", {size}, std::vector<double>(size, 1.0)}},
+      {.push = [](auto& context) -> std::vector<Update<double>> {
+        std::vector<double> mine(size);
+        for (std::size_t i = 0; i < size; ++i)
+          mine[i] = inexact_number(context.worker(), context.step(), i);
+        return {{"sum", mine}};
+      }});
   ASSERT_TRUE(engine) << engine.error().message;
   const Outcome outcome = engine->run();
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
@@ -108,11 +108,11 @@ TEST_P(Workers, KMeansMatchesLloyd) {
   auto engine = ParameterEngine<double>::make(
       {.workers = GetParam(), .barrier = parse("bsp").value(), .steps = steps},
       {{"clusters", {Points::clusters, 3}}},
-      {.push = [&](auto& turn) -> std::vector<Update<double>> {
-        const auto centroids = centroids_of(turn.get("clusters"), points);
-        Clusters mine = assign(points.all, centroids, turn.worker(), turn.workers());
+      {.push = [&](auto& context) -> std::vector<Update<double>> {
+        const auto centroids = centroids_of(context.get("clusters"), points);
+        Clusters mine = assign(points.all, centroids, context.worker(), context.workers());
         Clusters change = mine;
-        Clusters& old = before[turn.worker()];
+        Clusters& old = before[context.worker()];
         for (std::size_t i = 0; i < change.size(); ++i) change[i] -= old[i];
         old = std::move(mine);
         return {{"clusters", change}};
@@ -136,16 +136,16 @@ TEST_P(Workers, UpdatesOfRowsTouchTheirRowsOnly) {
       {.workers = GetParam(), .barrier = parse("asp").value(), .steps = steps},
       {Tensor<float>::by_rows("t", {rows, width}, first), {"dense", {3}, {1, 2, 3}}},
       {.schedule =
-           [&](auto& turn) {
-             return std::vector<Selection>{{"t", mine(turn.worker())}};
+           [&](auto& context) {
+             return std::vector<Selection>{{"t", mine(context.worker())}};
            },
-       .push = [&](auto& turn) -> std::vector<Update<float>> {
-         const auto order = mine(turn.worker());
-         EXPECT_EQ(turn.get("t").size(), 3 * width);
+       .push = [&](auto& context) -> std::vector<Update<float>> {
+         const auto order = mine(context.worker());
+         EXPECT_EQ(context.get("t").size(), 3 * width);
          std::vector<float> values;
          for (const auto row : order) {
-           const auto read = turn.row("t", row);
-           const float grown = static_cast<float>(row * width + turn.step() * (row + 1));
+           const auto read = context.row("t", row);
+           const float grown = static_cast<float>(row * width + context.step() * (row + 1));
            EXPECT_EQ(read.size(), width);
            EXPECT_EQ(read[0], grown);
            values.insert(values.end(), width, static_cast<float>(row + 1));
@@ -187,26 +187,26 @@ struct Web {
 /// Each worker computes the ranks of its share of the pages from the ranks of the pages that link
 /// to them.
 Hooks<double> page_rank(const Web& web) {
-  return {
-      .schedule =
-          [&](auto& turn) {
-            std::vector<std::uint32_t> rows;
-            for (auto page = turn.worker(); page < Web::pages; page += turn.workers())
-              rows.insert(rows.end(), web.linked_by[page].begin(), web.linked_by[page].end());
-            std::ranges::sort(rows);
-            rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-            return std::vector<Selection>{{"rank", rows}};
+  return {.schedule =
+              [&](auto& context) {
+                std::vector<std::uint32_t> rows;
+                for (auto page = context.worker(); page < Web::pages; page += context.workers())
+                  rows.insert(rows.end(), web.linked_by[page].begin(), web.linked_by[page].end());
+                std::ranges::sort(rows);
+                rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+                return std::vector<Selection>{{"rank", rows}};
+              },
+          .push = [&](auto& context) -> std::vector<Update<double>> {
+            Update<double> update{"rank", {}, std::vector<std::uint32_t>{}};
+            for (auto page = context.worker(); page < Web::pages; page += context.workers()) {
+              update.rows->push_back(page);
+              update.values.push_back(
+                  web.rank(page, [&](auto p) { return context.row("rank", p)[0]; }));
+            }
+            return {update};
           },
-      .push = [&](auto& turn) -> std::vector<Update<double>> {
-        Update<double> update{"rank", {}, std::vector<std::uint32_t>{}};
-        for (auto page = turn.worker(); page < Web::pages; page += turn.workers()) {
-          update.rows->push_back(page);
-          update.values.push_back(web.rank(page, [&](auto p) { return turn.row("rank", p)[0]; }));
-        }
-        return {update};
-      },
-      .pull = [](const KeySlice&, auto value,
-                 auto update) { std::ranges::copy(update, value.begin()); }};
+          .pull = [](const KeySlice&, auto value,
+                     auto update) { std::ranges::copy(update, value.begin()); }};
 }
 
 TEST_P(Workers, PageRankConvergesOnPeersUnderSampledBarriers) {
@@ -243,9 +243,9 @@ TEST(Engine, PeersAverageTheirNumbers) {
   const std::vector<double> numbers{1, 2, 3, 6};
   auto engine = PeerEngine<double>::make(
       {.workers = 4, .barrier = parse("pssp:s=4,beta=2").value(), .steps = 500}, {{"mean", {1}}},
-      {.push = [&](auto& turn) -> std::vector<Update<double>> {
-        const double mine = numbers[turn.worker()];
-        return {{"mean", {0.01 * (mine - turn.get("mean")[0])}}};
+      {.push = [&](auto& context) -> std::vector<Update<double>> {
+        const double mine = numbers[context.worker()];
+        return {{"mean", {0.01 * (mine - context.get("mean")[0])}}};
       }});
   ASSERT_TRUE(engine) << engine.error().message;
   const Outcome outcome = engine->run();
@@ -262,8 +262,8 @@ TEST(Engine, MergesByTheUsersFunction) {
   auto engine = ParameterEngine<double>::make(
       {.workers = 3, .barrier = parse("ssp:s=1").value(), .steps = 10},
       {{"largest", {2}}, {"smallest", {2}, {infinity, infinity}}, {"beside", {2}, {5, 5}}},
-      {.push = [infinity](auto& turn) -> std::vector<Update<double>> {
-         const double x = 100 * turn.worker() + static_cast<double>(turn.step());
+      {.push = [infinity](auto& context) -> std::vector<Update<double>> {
+         const double x = 100 * context.worker() + static_cast<double>(context.step());
          return {{"largest", {x, -x}}, {"smallest", {x, infinity}}};
        },
        .pull =
@@ -289,9 +289,9 @@ TEST(Engine, ReadsLongKeysWholeThroughScheduleAndFetch) {
   auto engine = ParameterEngine<float>::make(
       {.workers = 2, .shards = 3, .steps = 2}, {{"long", {size}, first}, {"idle", {4, 2}}},
       {.schedule = [](auto&) { return std::vector<Selection>{{"long"}}; },
-       .push = [&](auto& turn) -> std::vector<Update<float>> {
-         if (!std::ranges::equal(turn.get("long"), first)) ++wrong_reads;
-         const auto fetched = turn.fetch({"long"});
+       .push = [&](auto& context) -> std::vector<Update<float>> {
+         if (!std::ranges::equal(context.get("long"), first)) ++wrong_reads;
+         const auto fetched = context.fetch({"long"});
          if (!fetched || *fetched != first) ++wrong_reads;
          return {};
        }});
@@ -336,8 +336,8 @@ TEST(Engine, StopsOnAStopRequest) {
   std::stop_source source;
   auto engine = ParameterEngine<float>::make(
       {.workers = 2, .time = std::chrono::hours{1}, .stop = source.get_token()}, {{"x"}},
-      {.push = [&](auto& turn) -> std::vector<Update<float>> {
-        if (turn.step() == 5) source.request_stop();
+      {.push = [&](auto& context) -> std::vector<Update<float>> {
+        if (context.step() == 5) source.request_stop();
         return {{"x", {1}}};
       }});
   ASSERT_TRUE(engine) << engine.error().message;
@@ -348,17 +348,18 @@ TEST(Engine, StopsOnAStopRequest) {
 TEST(Engine, DrawsTheSameNumbersWhenAStepIsTriedAgain) {
   std::atomic<int> calls{0};
   std::uint64_t drawn = 0;
-  auto engine = ParameterEngine<float>::make(
-      {.workers = 1, .steps = 1}, {{"x"}}, {.push = [&](auto& turn) -> std::vector<Update<float>> {
-        const std::uint64_t number = turn.random()();
-        if (calls++ == 0) {
-          drawn = number;
-          throw std::runtime_error{"once"};
-        }
-        EXPECT_EQ(number, drawn);
-        turn.report(4);
-        return {};
-      }});
+  auto engine =
+      ParameterEngine<float>::make({.workers = 1, .steps = 1}, {{"x"}},
+                                   {.push = [&](auto& context) -> std::vector<Update<float>> {
+                                     const std::uint64_t number = context.random()();
+                                     if (calls++ == 0) {
+                                       drawn = number;
+                                       throw std::runtime_error{"once"};
+                                     }
+                                     EXPECT_EQ(number, drawn);
+                                     context.report(4);
+                                     return {};
+                                   }});
   ASSERT_TRUE(engine) << engine.error().message;
   const Outcome outcome = engine->run();
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;

@@ -26,7 +26,7 @@ struct CountingModel {
   }
   void initialise(std::span<double> w, Random&) const { std::ranges::fill(w, 0.0); }
   double gradient(std::span<const double>, const models::Table&, models::Batch batch,
-                  std::span<double> g, models::Pass&) const {
+                  std::span<double> g, models::ComputeContext&) const {
     for (const std::uint32_t sample : batch) {
       ++(*counts)[sample];
       g[sample % 4] -= 1 / static_cast<double>(batch.size());
@@ -34,7 +34,7 @@ struct CountingModel {
     return 1;
   }
   [[nodiscard]] models::Metrics evaluate(std::span<const double>, const models::Table&,
-                                         models::Batch, models::Pass&) const {
+                                         models::Batch, models::ComputeContext&) const {
     return {{"loss", 0}};
   }
 };

@@ -21,12 +21,12 @@ struct Counters {
   }
   void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
   double gradient(std::span<const float>, const models::Table&, models::Batch batch,
-                  std::span<float> g, models::Pass&) const {
+                  std::span<float> g, models::ComputeContext&) const {
     std::ranges::fill(g, -static_cast<float>(batch.size()));
     return 1;
   }
   models::Metrics evaluate(std::span<const float>, const models::Table&, models::Batch,
-                           models::Pass&) const {
+                           models::ComputeContext&) const {
     return {{"loss", 1}};
   }
 };
@@ -38,7 +38,7 @@ struct SampleCounters : Counters {
     return {{.name = "taken", .shape = {1200}}};
   }
   double gradient(std::span<const float>, const models::Table&, models::Batch batch,
-                  std::span<float> g, models::Pass&) const {
+                  std::span<float> g, models::ComputeContext&) const {
     std::ranges::fill(g, 0.0F);
     for (const std::uint32_t sample : batch) g[sample] -= 1;
     return 1;

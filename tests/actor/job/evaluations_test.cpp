@@ -22,12 +22,12 @@ struct FallingModel {
   }
   void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 1.0F); }
   double gradient(std::span<const float>, const models::Table&, models::Batch, std::span<float> g,
-                  models::Pass&) const {
+                  models::ComputeContext&) const {
     std::ranges::fill(g, 1.0F);
     return 1;
   }
   models::Metrics evaluate(std::span<const float> w, const models::Table&, models::Batch,
-                           models::Pass&) const {
+                           models::ComputeContext&) const {
     return {{"loss", w[0]}};
   }
 };

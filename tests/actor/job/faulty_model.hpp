@@ -34,14 +34,14 @@ struct FaultyModel {
   }
   void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 1.0F); }
   double gradient(std::span<const float>, const models::Table&, models::Batch, std::span<float> g,
-                  models::Pass&) const {
+                  models::ComputeContext&) const {
     const int call = (*calls)++;
     if (call < throws_max) throw std::runtime_error{"not in the mood"};
     std::ranges::fill(g, call >= nan_from ? std::numeric_limits<float>::quiet_NaN() : 0.5F);
     return 1;
   }
   models::Metrics evaluate(std::span<const float> w, const models::Table&, models::Batch,
-                           models::Pass&) const {
+                           models::ComputeContext&) const {
     on_evaluate();
     return {{"loss", w[0]}};
   }

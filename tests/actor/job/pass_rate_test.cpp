@@ -83,10 +83,10 @@ TEST_P(LivePassRate, IsHypergeometric) {
   options.time = 5min;
   auto buffer = core::Buffer::make<float>(1);
   buffer->as<float>()[0] = 0;
-  core::RangeState start;
-  start.value = {std::move(buffer), 0, 1, nullptr};
+  core::RangeState initial_state;
+  initial_state.value = {std::move(buffer), 0, 1, nullptr};
   const auto merge = core::merge_applier<float>([](const auto&, auto, auto) {});
-  const auto outcome = run_job(options, task, merge, {start});
+  const auto outcome = run_job(options, task, merge, {initial_state});
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
   ASSERT_EQ(outcome->end, Outcome::End::stopped) << outcome->error;
   const double expected = barrier::pass_probability(on_pace, others, beta);

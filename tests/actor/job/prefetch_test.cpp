@@ -49,13 +49,13 @@ struct ReadingModel {
   }
   void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
   double gradient(std::span<const float>, const LoggedData& data, models::Batch batch,
-                  std::span<float> g, models::Pass&) const {
+                  std::span<float> g, models::ComputeContext&) const {
     data.log.note(AccessLog::Kind::read, batch);
     g[0] = 1;
     return 1;
   }
   models::Metrics evaluate(std::span<const float>, const LoggedData&, models::Batch,
-                           models::Pass&) const {
+                           models::ComputeContext&) const {
     return {{"loss", 1}};
   }
 };

@@ -66,7 +66,7 @@ TEST_F(Resume, RefusesAStepThatNoJobReaches) {
   later.resume = states_after(later, 1);
   later.resume[0].ledger[2].step = core::Step{1} << 61U;
   for (auto& state : later.resume) state.ledger[2] = later.resume[0].ledger[2];
-  const auto refused = check_start(later.job, later.resume);
+  const auto refused = check_initial_states(later.job, later.resume);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message,
             "holds step 2305843009213693952 of worker 2, which no job reaches");

@@ -50,7 +50,7 @@ class CountingTask final : public Task {
     return core::gradient_applier<float>(
         {.optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1});
   }
-  [[nodiscard]] std::vector<core::RangeState> start() const {
+  [[nodiscard]] std::vector<core::RangeState> initial_states() const {
     return to_ranges<float>(layout_, std::vector<float>(layout_.size));
   }
 
@@ -174,9 +174,9 @@ inline ScheduledRun run(const JobOptions& options, const barrier::Barrier& check
   };
   schedule.on_act = std::move(hooks.on_act);
   if (traced) schedule.trace = &run_result.trace;
-  const auto start = task->start();
+  const auto initial_states = task->initial_states();
   run_result.outcome =
-      run_job(schedule.scheduled(options), task, CountingTask::applier(), start).value();
+      run_job(schedule.scheduled(options), task, CountingTask::applier(), initial_states).value();
   run_result.violations = std::move(checker.violations);
   if (schedule.stuck())
     run_result.violations.emplace_back("no actor can act, or the job takes too long");

@@ -41,8 +41,8 @@ std::vector<typename M::Scalar> train_serially(const M& model, const models::Tab
     order.batch(0, step, batch);
     std::vector<T> g(w.size());
     arena.reset();
-    models::Pass pass{.random = random, .arena = arena};
-    model.gradient(std::span<const T>{w}, data, batch, std::span<T>{g}, pass);
+    models::ComputeContext context{.random = random, .arena = arena};
+    model.gradient(std::span<const T>{w}, data, batch, std::span<T>{g}, context);
     std::size_t offset = 0;
     for (const auto& parameter : layout.parameters) {
       const std::size_t size = parameter.size();

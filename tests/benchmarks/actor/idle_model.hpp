@@ -26,13 +26,13 @@ struct IdleModel {
   }
   void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
   double gradient(std::span<const float>, const EmptyData&, models::Batch, std::span<float>,
-                  models::Pass&) const {
+                  models::ComputeContext&) const {
     const auto end = std::chrono::steady_clock::now() + gradient_time;
     while (std::chrono::steady_clock::now() < end) continue;
     return 0;
   }
   models::Metrics evaluate(std::span<const float>, const EmptyData&, models::Batch,
-                           models::Pass&) const {
+                           models::ComputeContext&) const {
     return {};
   }
 };

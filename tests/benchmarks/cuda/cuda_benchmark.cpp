@@ -159,8 +159,8 @@ void measure_net(const Case& given, std::size_t batch, const Options& options, R
   add("host", measure(
                   options.seconds,
                   [&] {
-                    Pass pass{random, arena};
-                    on_device.gradient(w, data, Batch{rows}.first(batch), g, pass);
+                    ComputeContext context{random, arena};
+                    on_device.gradient(w, data, Batch{rows}.first(batch), g, context);
                   },
                   [] {}));
 

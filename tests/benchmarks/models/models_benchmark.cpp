@@ -81,12 +81,12 @@ void perceptron(benchmark::State& state, const char* text) {
   Random random{1};
   model.initialise(w, random);
   Arena arena;
-  Pass pass{random, arena};
+  ComputeContext context{random, arena};
   std::vector<std::uint32_t> batch(batch_size);
   for (auto _ : state) {
     for (std::uint32_t& row : batch) row = static_cast<std::uint32_t>(random.below(table.size()));
     arena.reset();
-    benchmark::DoNotOptimize(model.gradient(w, table, batch, g, pass));
+    benchmark::DoNotOptimize(model.gradient(w, table, batch, g, context));
   }
 }
 

@@ -104,11 +104,11 @@ class JobProcess {
     assignment.job.workers = static_cast<std::size_t>(
         std::ranges::count_if(setup.members, [](const auto& m) { return m.works; }));
     assignment.job.steps = setup.steps;
-    assignment.job.copies = 1;
+    assignment.job.replication_factor = 1;
     assignment.task = task;
     assignment.applier = setup.applier;
     std::vector<float> start(task->layout().size, 0.0F);
-    assignment.start = core::to_ranges<float>(task->layout(), start);
+    assignment.initial_states = core::to_ranges<float>(task->layout(), start);
     actor::LocalJobOptions options;
     options.members_max = 16;
     options.send = [this](const std::vector<core::Envelope>& envelopes) {

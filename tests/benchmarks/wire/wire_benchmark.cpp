@@ -166,7 +166,7 @@ bool measure_barrier(bool curve) {
             std::this_thread::sleep_for(std::chrono::milliseconds{50});
             report = process.local->reports().at(0);
           } while (report.state == actor::MemberReport::State::running);
-          const double waited = std::chrono::duration<double>(report.worker.waited).count();
+          const double waited = std::chrono::duration<double>(report.worker.wait_time).count();
           return std::vector{waited / static_cast<double>(queries.rounds - 1)};
         });
     const auto seconds = run_raw(queries, curve);

@@ -19,6 +19,10 @@ TEST(MemberCore, DropsAQueryInTheNameOfAnotherMember) {
   EXPECT_EQ(member.sent<StepAnswer>()[0].first, 1U);
 }
 
+TEST(MemberCoreDeathTest, EndsTheProgramIfItsOptionsHaveNoRole) {
+  EXPECT_DEATH(MemberCore{MemberOptions{}}, "broken invariant: role_options != nullptr");
+}
+
 /// Returns true if member `from` of a job with one range may send the message.
 bool is_valid_from(const Configuration& current, MemberId from, const PeerMessage& peer_message) {
   static const Layout layout = make_layout({{.name = "w", .shape = {4}}}, sizeof(float), 1);

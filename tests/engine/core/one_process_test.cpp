@@ -280,7 +280,7 @@ TEST(Questions, AreAnsweredByTheMemberThatIsNamedOrInCharge) {
   }
 }
 
-TEST(Questions, AreRefusedByMembersWithoutTheRole) {
+TEST(Questions, AreRefusedByMembersWithoutThePart) {
   Members members{Mode::central, "bsp", 5};
   for (MemberId id = 0; id < members.configuration().members.size(); ++id) members.start(id);
   members.run_to_end();

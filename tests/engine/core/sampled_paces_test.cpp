@@ -49,7 +49,7 @@ class RunningGate : public testing::Test {
   explicit RunningGate(barrier::Recheck recheck = {.notify = true})
       : gate_{barrier::sampled(Dssp{1, 6, false}, 2), recheck, 0, ids({0, 1, 2, 3})} {}
 
-  /// Makes the next step. Returns whether the gate lets the worker pass at once.
+  /// Makes the next step. Returns true if the gate lets the worker pass at once.
   bool make_step() {
     now_ += 10ms;
     out_.clear();

@@ -121,13 +121,13 @@ class WorkerRunner : public CoreRunner {
     if (event == "failed")
       return worker.on_failure(context, words.count("step"), words.text("why", "?"));
     if (event == "planned") {
-      std::vector<RangeRows> wanted;
-      for (const auto range : words.ids<RangeId>("whole")) wanted.push_back({range, nullptr});
+      std::vector<RangeRows> plan;
+      for (const auto range : words.ids<RangeId>("whole")) plan.push_back({range, nullptr});
       if (words.has("rows-of")) {
         const RangeId range = words.id("rows-of");
-        wanted.push_back({range, words.rows()});
+        plan.push_back({range, words.rows()});
       }
-      return worker.on_plan(context, words.count("step", worker.step()), std::move(wanted));
+      return worker.on_plan(context, words.count("step", worker.step()), std::move(plan));
     }
     if (event != "computed") throw UnreadableLine{"'" + event + "' is not an event of a worker"};
     const Step step = words.count("step");

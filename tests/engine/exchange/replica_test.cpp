@@ -44,9 +44,9 @@ class ReplicaTest : public testing::Test {
     options.workers = 10;
     options.workers_max = 10;
     options.bsp = bsp_;
-    auto start = std::make_shared<std::vector<RangeState>>();
-    start->push_back({.range = 0, .value = slice(0), .slots = {}, .ledger = {}});
-    options.initial_states = std::move(start);
+    auto initial_states = std::make_shared<std::vector<RangeState>>();
+    initial_states->push_back({.range = 0, .value = slice(0), .slots = {}, .ledger = {}});
+    options.initial_states = std::move(initial_states);
     return replicas_.emplace(id, Replica{std::move(options)}).first->second;
   }
 

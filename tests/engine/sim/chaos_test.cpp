@@ -150,7 +150,7 @@ TEST(ChaosRun, FinishesTheSlowestValidScenario) {
                                                    : barrier::sampled(barrier::Bsp{}, 3);
     scenario.steps = 30;
     scenario.ranges = 16;
-    scenario.copies = 4;
+    scenario.replication_factor = 4;
     scenario.loss = scenario.duplication = scenario.reordering = 0.3;
     scenario.latency = std::chrono::milliseconds{2};
     scenario.compute = std::chrono::milliseconds{100};

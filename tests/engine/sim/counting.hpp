@@ -60,7 +60,7 @@ inline Job counting_job(const ProtocolOptions& options, std::size_t ranges, cons
   for (core::RangeId r = 0; r < ranges; ++r) {
     auto zeros = core::Buffer::make<double>(workers);
     std::ranges::fill(zeros->as<double>(), 0.0);
-    job.start.push_back(
+    job.initial_states.push_back(
         {.range = r, .value = {std::move(zeros), 0, workers, nullptr}, .slots = {}, .ledger = {}});
     layout.parameters.push_back({.name = "counters", .shape = {workers}});
     layout.offsets.push_back(layout.size);

@@ -183,7 +183,7 @@ TEST(Learn, RefusesOptionsThatCannotWork) {
               o.protocol.channels = false;
             }),
             "loss=0.1: a job does not survive lost messages without channels");
-  EXPECT_EQ(refusal([](auto& o) { o.protocol.copies = 0; }),
+  EXPECT_EQ(refusal([](auto& o) { o.protocol.replication_factor = 0; }),
             "copies=0: a range needs at least 1 owner");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.slowness = {1, 2}; }), "2 slownesses for 4 workers");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.mode = Mode::peer; }).substr(0, 12), "barrier bsp ");

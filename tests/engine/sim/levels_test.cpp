@@ -28,7 +28,7 @@ Job idle_job() {
   layout.ranges = {{0, 1, 0, {{0, 0, 0, 1}}}};
   layout.size = 1;
   Job job;
-  job.start = core::to_ranges<float>(layout, std::vector<float>{0});
+  job.initial_states = core::to_ranges<float>(layout, std::vector<float>{0});
   job.layout = std::make_shared<const core::Layout>(std::move(layout));
   job.applier = core::merge_applier<float>([](const auto&, auto, auto) {});
   job.compute = [](MemberId, const core::Compute& read) {

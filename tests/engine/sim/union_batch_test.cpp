@@ -61,8 +61,8 @@ std::vector<typename M::Scalar> gradient(const M& model, std::span<const typenam
   if (batch.empty()) return g;
   Random random{0};
   models::Arena arena;
-  models::Pass pass{random, arena};
-  model.gradient(w, table(), batch, std::span{g}, pass);
+  models::ComputeContext context{random, arena};
+  model.gradient(w, table(), batch, std::span{g}, context);
   return g;
 }
 
@@ -122,10 +122,10 @@ std::vector<typename M::Scalar> train_as_job(const M& model, const TrainingOptio
     auto buffer = Buffer::make<T>(range.count);
     std::ranges::copy(std::span{w}.subspan(range.offset, range.count),
                       buffer->template as<T>().begin());
-    job.start.push_back({.range = r,
-                         .value = {std::move(buffer), 0, range.count, nullptr},
-                         .slots = {},
-                         .ledger = {}});
+    job.initial_states.push_back({.range = r,
+                                  .value = {std::move(buffer), 0, range.count, nullptr},
+                                  .slots = {},
+                                  .ledger = {}});
   }
   const SampleOrder order{table().size(), workers, batch, order_seed};
   job.compute = [&, order](MemberId worker, const Compute& compute) {

@@ -30,7 +30,7 @@ struct KnownGradient {
   }
   void initialise(std::span<double>, Random&) const {}
   double gradient(std::span<const double>, const Table&, models::Batch, std::span<double> g,
-                  models::Pass&) const {
+                  models::ComputeContext&) const {
     g[0] += 3;
     g[1] += change;
     g[2] -= change;
@@ -40,7 +40,7 @@ struct KnownGradient {
     return 0;
   }
   [[nodiscard]] models::Metrics evaluate(std::span<const double>, const Table&, models::Batch,
-                                         models::Pass&) const {
+                                         models::ComputeContext&) const {
     return {};
   }
   [[nodiscard]] std::vector<models::TouchedRows> touched(const Table&, models::Batch) const {
@@ -159,7 +159,7 @@ struct SampleNumbers {
   }
   void initialise(std::span<double>, Random&) const {}
   double gradient(std::span<const double>, const Table&, models::Batch batch, std::span<double> g,
-                  models::Pass&) const {
+                  models::ComputeContext&) const {
     double loss = 0;
     for (const std::uint32_t sample : batch) {
       const double part = sample / static_cast<double>(batch.size());
@@ -170,7 +170,7 @@ struct SampleNumbers {
     return loss;
   }
   [[nodiscard]] models::Metrics evaluate(std::span<const double>, const Table&, models::Batch,
-                                         models::Pass&) const {
+                                         models::ComputeContext&) const {
     return {};
   }
   [[nodiscard]] std::vector<models::TouchedRows> touched(const Table&, models::Batch batch) const {

@@ -19,7 +19,7 @@ struct Mean {
   std::vector<starling::models::Parameter> parameters() const { return {{.name = "mean"}}; }
   void initialise(std::span<float> w, starling::Random) const { w[0] = 0; }
   double gradient(std::span<const float> w, const Table& data, starling::models::Batch batch,
-                  std::span<float> g, starling::models::Pass) const {
+                  std::span<float> g, starling::models::ComputeContext) const {
     double loss = 0;
     for (const std::uint32_t row : batch) {
       const float error = w[0] - data.label(row);
@@ -29,7 +29,7 @@ struct Mean {
     return loss;
   }
   starling::models::Metrics evaluate(std::span<const float>, const Table&, starling::models::Batch,
-                                     starling::models::Pass) const {
+                                     starling::models::ComputeContext) const {
     return {{"loss", 0}};
   }
 };

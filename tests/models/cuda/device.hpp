@@ -68,9 +68,9 @@ inline Gradient gradient_of(const Net<float>& net, const std::vector<float>& w, 
                             Batch batch, std::uint64_t seed = 1) {
   Arena arena;
   Random random{seed};
-  Pass pass{random, arena};
+  ComputeContext context{random, arena};
   Gradient result{0, std::vector<float>(w.size())};
-  result.loss = net.gradient(w, data, batch, result.g, pass);
+  result.loss = net.gradient(w, data, batch, result.g, context);
   return result;
 }
 

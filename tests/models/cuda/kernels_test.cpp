@@ -276,15 +276,15 @@ TEST_P(BatchNorms, EqualTheCpuGroupByGroup) {
     const std::size_t count = size * pixels * channels;
     Arena arena;
     Random random{1};
-    Pass pass{random, arena, true};
+    ComputeContext context{random, arena, true};
     const auto part = [&](std::vector<float>& all) {
       return std::span{all}.subspan(offset, count);
     };
-    const auto saved = cpu.layer->forward({size, cpu.w, part(cpu.x), part(cpu.y), pass});
+    const auto saved = cpu.layer->forward({size, cpu.w, part(cpu.x), part(cpu.y), context});
     std::vector<float> dy(part(cpu.dy).begin(), part(cpu.dy).end());
     const float share = static_cast<float>(size) / static_cast<float>(samples);
     cpu.layer->backward({size, cpu.w, part(cpu.x), part(cpu.y), saved, share, true, dy,
-                         part(cpu.dx), expected_g, pass});
+                         part(cpu.dx), expected_g, context});
   }
   expect_near(y, cpu.y, 1e-5F);
   expect_near(dx, cpu.dx, 1e-5F);

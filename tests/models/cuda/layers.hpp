@@ -33,10 +33,10 @@ struct CpuLayer {
   void run(bool training = true) {
     Arena arena;
     Random random{9};
-    Pass pass{random, arena, training};
-    const auto saved = layer->forward({n, w, x, y, pass});
+    ComputeContext context{random, arena, training};
+    const auto saved = layer->forward({n, w, x, y, context});
     std::vector<float> overwritten_dy = dy;
-    if (training) layer->backward({n, w, x, y, saved, 1, true, overwritten_dy, dx, g, pass});
+    if (training) layer->backward({n, w, x, y, saved, 1, true, overwritten_dy, dx, g, context});
   }
 
   LayerPointer<float> layer;

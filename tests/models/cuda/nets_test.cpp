@@ -52,17 +52,17 @@ void expect_same_evaluation(const Net<float>& on_device, const Net<float>& net,
   const auto batch = all_rows(data);
   Arena arena;
   Random random{1};
-  Pass pass{random, arena, false};
-  const Metrics expected = net.evaluate(w, data, batch, pass);
-  const Metrics actual = on_device.evaluate(w, data, batch, pass);
+  ComputeContext context{random, arena, false};
+  const Metrics expected = net.evaluate(w, data, batch, context);
+  const Metrics actual = on_device.evaluate(w, data, batch, context);
   ASSERT_EQ(actual.size(), expected.size());
   EXPECT_NEAR(actual[0].value, expected[0].value, 1e-5 * std::max(1.0, expected[0].value));
   // Rounding may change the prediction of a row whose scores are nearly equal.
   EXPECT_NEAR(actual[1].value, expected[1].value, 2.0 / static_cast<double>(batch.size()) + 1e-5);
   std::vector<float> scores(batch.size() * net.outputs());
   std::vector<float> expected_scores(scores.size());
-  on_device.scores(w, data, batch, pass, scores);
-  net.scores(w, data, batch, pass, expected_scores);
+  on_device.scores(w, data, batch, context, scores);
+  net.scores(w, data, batch, context, expected_scores);
   EXPECT_LT(relative_error(scores, expected_scores), rounding);
 }
 

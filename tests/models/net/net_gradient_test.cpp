@@ -44,9 +44,9 @@ class Nets : public testing::TestWithParam<NetCase> {
   double loss(std::vector<double>& g) {
     arena.reset();
     Random random{1};
-    Pass pass{random, arena};
+    ComputeContext context{random, arena};
     g.assign(w.size(), 0);
-    return model.gradient(w, data, all_rows(data), g, pass);
+    return model.gradient(w, data, all_rows(data), g, context);
   }
 
   /// Returns a flag for each element of w: true if it belongs to a trained parameter.
@@ -90,8 +90,8 @@ TEST_P(Nets, FloatAgreesWithDouble) {
   std::vector<float> h(v.size());
   arena.reset();
   Random random{1};
-  Pass pass{random, arena};
-  EXPECT_NEAR(double_loss, float_model.gradient(v, data, all_rows(data), h, pass), 1e-4);
+  ComputeContext context{random, arena};
+  EXPECT_NEAR(double_loss, float_model.gradient(v, data, all_rows(data), h, context), 1e-4);
   for (std::size_t i = 0; i < g.size(); ++i)
     EXPECT_NEAR(g[i], static_cast<double>(h[i]), 1e-4 + 1e-4 * std::abs(g[i])) << i;
 }
@@ -99,11 +99,11 @@ TEST_P(Nets, FloatAgreesWithDouble) {
 TEST_P(Nets, PredictionsAgreeWithTheMetric) {
   arena.reset();
   Random random{1};
-  Pass pass{random, arena, false};
+  ComputeContext context{random, arena, false};
   const auto batch = all_rows(data);
   std::vector<float> out(batch.size());
-  model.predict(w, data, batch, pass, out);
-  const auto metrics = model.evaluate(w, data, batch, pass);
+  model.predict(w, data, batch, context, out);
+  const auto metrics = model.evaluate(w, data, batch, context);
   double sum = 0;
   for (const std::uint32_t row : batch) {
     const float error = out[row] - data.label(row);
@@ -125,11 +125,11 @@ TEST_P(Nets, ParseThePrintedNet) {
 
 TEST_P(Nets, AcceptEmptyBatches) {
   Random random{1};
-  Pass pass{random, arena};
+  ComputeContext context{random, arena};
   std::vector<double> g(w.size());
-  EXPECT_EQ(model.gradient(w, data, {}, g, pass), 0);
+  EXPECT_EQ(model.gradient(w, data, {}, g, context), 0);
   EXPECT_EQ(g, std::vector<double>(g.size(), 0));
-  EXPECT_EQ(model.evaluate(w, data, {}, pass)[0].value, 0);
+  EXPECT_EQ(model.evaluate(w, data, {}, context)[0].value, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Nets, testing::ValuesIn(cases()),
@@ -147,9 +147,9 @@ TEST(EmbeddingGradient, EqualsFiniteDifferencesAndTouchesOnlyTheRowsOfItsIds) {
   const auto loss = [&](std::vector<double>& g) {
     arena.reset();
     Random random{1};
-    Pass pass{random, arena};
+    ComputeContext context{random, arena};
     g.assign(w.size(), 0);
-    return model.gradient(w, data, all_rows(data), g, pass);
+    return model.gradient(w, data, all_rows(data), g, context);
   };
   std::vector<double> g, ignored;
   loss(g);
@@ -187,13 +187,13 @@ TEST(BatchNormStatistics, AreChangedByTheGradientAndUsedInEvaluation) {
   model.initialise(w, random);
   EXPECT_EQ(w, (std::vector<double>{1, 0, 0, 1}));
   Arena arena;
-  Pass pass{random, arena};
-  model.gradient(w, data, all_rows(data), g, pass);
+  ComputeContext context{random, arena};
+  model.gradient(w, data, all_rows(data), g, context);
   EXPECT_NEAR(g[2], 0.5 * 3, 1e-12);
   EXPECT_NEAR(g[3], 0.5 * (7 - 1), 1e-9) << "the unbiased variance of 1, 2, 6 is 7";
   const std::vector<double> learned{2, 1, 3, 4};
   std::vector<double> out(3);
-  Pass evaluation{random, arena, false};
+  ComputeContext evaluation{random, arena, false};
   model.scores(learned, data, all_rows(data), evaluation, out);
   EXPECT_NEAR(out[0], 2 * (1 - 3) / 2.0 + 1, 1e-6);
   EXPECT_NEAR(out[2], 2 * (6 - 3) / 2.0 + 1, 1e-6);
@@ -208,8 +208,8 @@ TEST(BatchNormStatistics, AreMeansOverTheMicroBatchesOfALargeBatch) {
   Random random{1};
   model.initialise(w, random);
   Arena arena;
-  Pass pass{random, arena};
-  model.gradient(w, data, all_rows(data), g, pass);
+  ComputeContext context{random, arena};
+  model.gradient(w, data, all_rows(data), g, context);
   double mean = 0;
   for (std::size_t i = 0; i < 600; ++i) mean += static_cast<double>(data.dense_row(i)[0]) / 600;
   EXPECT_NEAR(g[6], 0.1 * mean, 1e-12);
@@ -225,9 +225,9 @@ TEST(Dropout, PreservesTheMeanAndRepeatsWithTheSameSeed) {
   const auto sum = [&](std::uint64_t seed, bool training) {
     arena.reset();
     Random random{seed};
-    Pass pass{random, arena, training};
+    ComputeContext context{random, arena, training};
     double out = 0;
-    model.scores(w, data, all_rows(data), pass, {&out, 1});
+    model.scores(w, data, all_rows(data), context, {&out, 1});
     return out;
   };
   EXPECT_EQ(sum(1, false), 1000);

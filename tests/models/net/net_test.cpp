@@ -185,8 +185,8 @@ double accuracy_after(const AnyModel<float>& any, const TablePair& data, std::si
               static_cast<std::uint32_t>(step * batch_size % (data.train.size() - batch_size)));
     arena.reset();
     std::ranges::fill(g, 0.0F);
-    Pass pass{random, arena};
-    net.gradient(w, data.train, batch, g, pass);
+    ComputeContext context{random, arena};
+    net.gradient(w, data.train, batch, g, context);
     apply<float>(optimizer, w, g, state, {.t = step + 1});
   }
   return evaluate_all(net, std::span<const float>{w}, data.test, arena)[1].value;

@@ -13,7 +13,7 @@
 namespace starling::program {
 namespace {
 
-using models::Library;
+using models::KernelLibrary;
 
 /// Returns the layer of `bench kernels` that prints as `text`.
 const KernelLayer& layer_of(std::string_view text) {
@@ -25,19 +25,20 @@ const KernelLayer& layer_of(std::string_view text) {
 
 TEST(Kernels, CountTwoOperationsForEachMultiplication) {
   const auto& dense = layer_of("dense 784 -> 128");
-  EXPECT_EQ(make_kernel(dense, KernelPass::forward, 64, Library::eigen).flops,
+  EXPECT_EQ(make_kernel(dense, KernelPass::forward, 64, KernelLibrary::eigen).flops,
             2.0 * 64 * 784 * 128);
   const auto& convolution = layer_of("conv2d 14x14x6 -> 16, 5x5");
-  EXPECT_EQ(make_kernel(convolution, KernelPass::weights, 3, Library::eigen).flops,
+  EXPECT_EQ(make_kernel(convolution, KernelPass::weights, 3, KernelLibrary::eigen).flops,
             2.0 * 3 * (10 * 10 * 16) * (5 * 5 * 6));
 }
 
 TEST(Kernels, RunOnTheRequestedLibrary) {
   for (const KernelLayer& layer : kernel_layers())
-    EXPECT_EQ(make_kernel(layer, KernelPass::forward, 1, Library::eigen).library, Library::eigen)
+    EXPECT_EQ(make_kernel(layer, KernelPass::forward, 1, KernelLibrary::eigen).library,
+              KernelLibrary::eigen)
         << print(layer);
-  const double speed =
-      measure(make_kernel(layer_of("dense 120 -> 84"), KernelPass::input, 2, Library::eigen), 1e-3);
+  const double speed = measure(
+      make_kernel(layer_of("dense 120 -> 84"), KernelPass::input, 2, KernelLibrary::eigen), 1e-3);
   EXPECT_GT(speed, 0);
 }
 

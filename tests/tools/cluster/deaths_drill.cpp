@@ -46,17 +46,17 @@ TEST_P(Deaths, OfNodesAreRecoveredFromInEachOfFourRounds) {
 class OwnerDeaths : public Deaths {
  protected:
   /// Kills `count` of the nodes that hold ranges. Expects that within 10 s the other nodes hold
-  /// `copies` replicas of each range again.
-  void kill_owners(std::size_t count, std::size_t copies) {
+  /// `replication_factor` replicas of each range again.
+  void kill_owners(std::size_t count, std::size_t replication_factor) {
     auto owners = fleet_->owners();
-    ASSERT_GE(owners.size(), copies);
+    ASSERT_GE(owners.size(), replication_factor);
     std::ranges::shuffle(owners, random_);
     const auto nodes_before = fleet_->awake().size();
     const auto killed_at = Clock::now();
     for (std::size_t i = 0; i < count; ++i) fleet_->kill(owners[i]);
     const bool restored = fleet_->watch(20s, [&] {
       return fleet_->status_of(fleet_->awake().front())->live() == nodes_before - count &&
-             fleet_->has_complete_replicas(copies);
+             fleet_->has_complete_replicas(replication_factor);
     });
     const auto took = std::chrono::duration_cast<Time>(Clock::now() - killed_at);
     EXPECT_TRUE(restored && fleet_->is_training());

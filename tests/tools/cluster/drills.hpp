@@ -95,7 +95,7 @@ inline double relative_distance(const std::vector<float>& a, const std::vector<f
 
 using hosts::Keys;
 
-/// Returns whether nodes have key files in a drill that does not choose: they do if
+/// Returns true if nodes have key files in a drill that does not choose: they do if
 /// STARLING_DRILL_KEYS is set.
 inline Keys default_keys() {
   return std::getenv("STARLING_DRILL_KEYS") != nullptr ? Keys::given : Keys::none;

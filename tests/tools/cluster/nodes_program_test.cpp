@@ -299,7 +299,7 @@ TEST_F(Nodes, RefuseImpossibleJobs) {
   for (const auto& [flags, error] : {
            std::pair{"--mode peer --barrier bsp",
                      "--barrier: barrier bsp needs to see every worker's step"},
-           {"--until speed=0.9", "until: the model has no figure 'speed'"},
+           {"--until speed=0.9", "until: the model has no metric 'speed'"},
            {"--resume nothing", "--resume: nothing: no such file"},
            {"job.toml", "job.toml:1: checkpoint: nowhere/c"},
        }) {

@@ -214,9 +214,9 @@ auto fields_set_by_keys(const Job& job) {
       std::tuple{job.epochs, job.has_default_length, options.steps, options.time, until.metric,
                  until.value, until.at_least, job.patience},
       std::tuple{options.workers, options.mode, options.exchange, options.cache, options.shards,
-                 job.name, options.copies, options.wait_for_nodes, options.barrier, options.recheck,
-                 options.delay, options.stragglers, options.compute_threads, options.attempts,
-                 static_cast<bool>(options.on_start)},
+                 job.name, options.replication_factor, options.wait_for_nodes, options.barrier,
+                 options.recheck, options.delay, options.stragglers, options.compute_threads,
+                 options.attempts, static_cast<bool>(options.on_start)},
       std::tuple{job.save, job.keep, job.checkpoint, options.checkpoint_every, job.resume,
                  job.accepts_missing_checksum, job.evaluate_every, job.metrics, job.report,
                  job.trace, job.json, job.quiet}};

@@ -23,9 +23,9 @@ namespace {
 using starling::Random;
 using starling::SpecReader;
 using starling::models::Batch;
+using starling::models::ComputeContext;
 using starling::models::Metrics;
 using starling::models::Parameter;
-using starling::models::Pass;
 using starling::models::Table;
 
 /// Points of the plane around the centre of a ring.
@@ -66,7 +66,7 @@ struct Circle {
   static void initialise(std::span<double> w, Random&) { std::ranges::fill(w, 1.0); }
 
   static double gradient(std::span<const double> w, const Ring& ring, Batch batch,
-                         std::span<double> g, Pass&) {
+                         std::span<double> g, ComputeContext&) {
     double loss = 0;
     for (const auto row : batch) {
       const double dx = ring.points[row].x - w[0];
@@ -79,7 +79,8 @@ struct Circle {
     }
     return loss;
   }
-  static Metrics evaluate(std::span<const double> w, const Ring& ring, Batch batch, Pass&) {
+  static Metrics evaluate(std::span<const double> w, const Ring& ring, Batch batch,
+                          ComputeContext&) {
     double sum = 0;
     for (const auto row : batch) {
       const double dx = ring.points[row].x - w[0];
@@ -107,12 +108,13 @@ struct Mean {
   static std::vector<Parameter> parameters() { return {{.name = "mean"}}; }
   static void initialise(std::span<float> w, Random&) { w[0] = 0; }
   static double gradient(std::span<const float> w, const Table& data, Batch batch,
-                         std::span<float> g, Pass&) {
+                         std::span<float> g, ComputeContext&) {
     for (const auto row : batch)
       g[0] += (w[0] - data.label(row)) / static_cast<float>(batch.size());
     return std::abs(g[0]);
   }
-  static Metrics evaluate(std::span<const float> w, const Table& data, Batch batch, Pass&) {
+  static Metrics evaluate(std::span<const float> w, const Table& data, Batch batch,
+                          ComputeContext&) {
     double sum = 0;
     for (const auto row : batch) sum += std::abs(static_cast<double>(w[0] - data.label(row)));
     return {{"error", sum / static_cast<double>(batch.size())}};
@@ -125,8 +127,8 @@ struct Fragile : Mean {
   float limit = 0;
   bool is_gradient_nan = false;
   double gradient(std::span<const float> w, const Table& data, Batch batch, std::span<float> g,
-                  Pass& pass) const {
-    const double loss = Mean::gradient(w, data, batch, g, pass);
+                  ComputeContext& context) const {
+    const double loss = Mean::gradient(w, data, batch, g, context);
     if (w[0] <= limit) return loss;
     if (is_gradient_nan) g[0] = std::numeric_limits<float>::quiet_NaN();
     return is_gradient_nan ? loss : std::numeric_limits<double>::quiet_NaN();
@@ -135,7 +137,8 @@ struct Fragile : Mean {
 
 /// Like Mean, but its gradient throws an exception.
 struct Throwing : Mean {
-  static double gradient(std::span<const float>, const Table&, Batch, std::span<float>, Pass&) {
+  static double gradient(std::span<const float>, const Table&, Batch, std::span<float>,
+                         ComputeContext&) {
     throw std::runtime_error{"no gradient today"};
   }
 };
@@ -143,10 +146,10 @@ struct Throwing : Mean {
 /// Like Mean, but every third gradient throws an exception.
 struct Flaky : Mean {
   static double gradient(std::span<const float> w, const Table& data, Batch batch,
-                         std::span<float> g, Pass& pass) {
+                         std::span<float> g, ComputeContext& context) {
     static std::atomic<int> calls = 0;
     if (calls++ % 3 == 0) throw std::runtime_error{"try again"};
-    return Mean::gradient(w, data, batch, g, pass);
+    return Mean::gradient(w, data, batch, g, context);
   }
 };
 
@@ -154,12 +157,12 @@ struct Flaky : Mean {
 /// `hanging` first.
 struct Stuck : Mean {
   static double gradient(std::span<const float> w, const Table& data, Batch batch,
-                         std::span<float> g, Pass& pass) {
+                         std::span<float> g, ComputeContext& context) {
     if (std::filesystem::exists("hang")) {
       std::ofstream{"hanging"} << "now";
       for (;;) std::this_thread::sleep_for(std::chrono::hours{1});
     }
-    return Mean::gradient(w, data, batch, g, pass);
+    return Mean::gradient(w, data, batch, g, context);
   }
 };
 
@@ -178,7 +181,7 @@ struct SampleCounts {
   }
   static void initialise(std::span<float> w, Random&) { std::ranges::fill(w, 0.0F); }
   double gradient(std::span<const float>, const Table&, Batch batch, std::span<float> g,
-                  Pass&) const {
+                  ComputeContext&) const {
     // An update of fewer samples than a full batch counts less.
     for (const auto row : batch)
       g[row] -= static_cast<float>(batch_size / static_cast<double>(batch.size()));
@@ -189,7 +192,7 @@ struct SampleCounts {
     }
     return 1;
   }
-  static Metrics evaluate(std::span<const float>, const Table&, Batch, Pass&) {
+  static Metrics evaluate(std::span<const float>, const Table&, Batch, ComputeContext&) {
     return {{"loss", 1}};
   }
 };

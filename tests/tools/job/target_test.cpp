@@ -47,7 +47,7 @@ TEST(Target, MustBeAFigureOfTheModel) {
   const auto checked = check_target(target, {{"loss", 1}, {"accuracy", 0}});
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message,
-            "until: the model has no figure 'acuracy' on this test data; did you mean 'accuracy'? "
+            "until: the model has no metric 'acuracy' on this test data; did you mean 'accuracy'? "
             "valid: loss, "
             "accuracy");
 }

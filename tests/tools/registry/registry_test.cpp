@@ -22,11 +22,11 @@ struct ConstantModel {
   static std::vector<models::Parameter> parameters() { return {{.name = "one"}}; }
   static void initialise(std::span<float> w, Random&) { w[0] = 1; }
   static double gradient(std::span<const float>, const Indivisible&, models::Batch,
-                         std::span<float>, models::Pass&) {
+                         std::span<float>, models::ComputeContext&) {
     return 0;
   }
   models::Metrics evaluate(std::span<const float>, const Indivisible&, models::Batch,
-                           models::Pass&) const {
+                           models::ComputeContext&) const {
     return {{"loss", loss}};
   }
 };

@@ -35,7 +35,7 @@ const wire::MemberStatus* status_of(const JobSnapshot& job, core::MemberId id) {
 std::size_t copies_wanted(const wire::JobSettings& settings) {
   if (const auto text = find_setting(settings, "copies"))
     if (const auto count = parse_count(*text)) return *count;
-  return actor::JobOptions{}.copies;
+  return actor::JobOptions{}.replication_factor;
 }
 
 std::string exchange_of(const wire::JobSettings& settings) {

@@ -173,8 +173,8 @@ class Follower {
   std::map<std::string, Clock::time_point> silent_at_;
   /// The last time at which a node answered.
   Clock::time_point answered_at_ = Clock::now();
-  /// The time of the last poll that gave no sign that the job was dropped: a node had the job, or
-  /// none of the job's nodes answered.
+  /// The time of the last poll at which the job may still have been there: a node had it, or none
+  /// of its nodes answered.
   Clock::time_point not_missing_at_ = Clock::now();
   bool is_dropped_ = false;
   /// True if a node that answered at this poll has the job.

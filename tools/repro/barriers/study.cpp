@@ -92,14 +92,14 @@ Result<LiveComparison> run_live_barrier(const PreparedRun& ready, const std::str
   if (!outcome) return outcome.error();
   if (outcome->end == actor::Outcome::End::failed) return Error{outcome->error};
   const actor::Progress& last = outcome->last;
-  overhead = last.overhead;
+  overhead = last.mean_work_time;
   return LiveComparison{.barrier = job.job.barrier,
                         .delay = delay,
                         .seconds = in_seconds(last.elapsed),
                         .updates = static_cast<double>(last.updates),
                         .waiting_share = last.waiting_share,
                         .max_lag = static_cast<double>(last.max_lag),
-                        .overhead_s = in_seconds(last.overhead)};
+                        .overhead_s = in_seconds(last.mean_work_time)};
 }
 
 /// Runs all barriers live, one after another, and simulates each for the same time.

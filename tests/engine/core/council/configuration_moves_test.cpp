@@ -54,8 +54,9 @@ TEST(Configuration, FirstOneIsBalanced) {
           for (const RangeOwner& owner : range.owners) distinct.insert(owner.id);
           EXPECT_EQ(distinct.size(), std::min(copies, members));
         }
-        EXPECT_FALSE(
-            next_configuration(first, {.copies = copies, .full = all_owners_full(first)}).next);
+        EXPECT_FALSE(next_configuration(
+                         first, {.replication_factor = copies, .full = all_owners_full(first)})
+                         .next);
       }
 }
 
@@ -111,7 +112,7 @@ TEST(Configuration, KeepsItsInvariantsThroughRandomChanges) {
     MemberId next_id = founders;
     std::vector<MemberId> leaves;
     for (int step = 0; step < 30; ++step) {
-      PendingChanges pending{.copies = copies, .leaves = leaves, .full = full};
+      PendingChanges pending{.replication_factor = copies, .leaves = leaves, .full = full};
       const auto any_member = [&] {
         return current.members[random.below(current.members.size())].id;
       };
@@ -201,7 +202,7 @@ TEST(Configuration, KeepsItsInvariantsThroughRandomChanges) {
       current = next;
       std::erase_if(leaves, [&](MemberId id) { return current.find(id) == nullptr; });
     }
-    const auto stable = apply_until_stable(current, {.copies = copies});
+    const auto stable = apply_until_stable(current, {.replication_factor = copies});
     EXPECT_LE(unevenness(loads(stable)), 1U);
     for (const Ownership& range : stable.ranges)
       EXPECT_EQ(range.owners.size(), std::min(copies, stable.members.size()));

@@ -154,11 +154,13 @@ TEST(Configuration, ReplacesDeadOwnersWhileNodesWithoutAnOwnerAreLeft) {
 }
 
 TEST(Configuration, HasAtLeastAsManyOwnersAsCopiesAndAsRequested) {
-  EXPECT_EQ(owners_in(apply_until_stable(five_nodes(2), {.copies = 3})).size(), 3U);
-  const auto four = apply_until_stable(five_nodes(2), {.copies = 2, .owners = 4});
+  EXPECT_EQ(owners_in(apply_until_stable(five_nodes(2), {.replication_factor = 3})).size(), 3U);
+  const auto four = apply_until_stable(five_nodes(2), {.replication_factor = 2, .owners = 4});
   EXPECT_EQ(owners_in(four).size(), 4U);
   EXPECT_EQ(four.fewest_copies(), 2U);
-  EXPECT_EQ(owners_in(apply_until_stable(five_nodes(2), {.copies = 2, .owners = 9})).size(), 5U);
+  EXPECT_EQ(
+      owners_in(apply_until_stable(five_nodes(2), {.replication_factor = 2, .owners = 9})).size(),
+      5U);
 }
 
 TEST(Configuration, LetsAllOwnersLeaveIfOtherMembersCanOwn) {

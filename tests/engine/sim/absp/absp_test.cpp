@@ -151,8 +151,8 @@ std::vector<double> gradient_of(const std::vector<double>& w,
   std::vector<double> g(w.size());
   Random random{0};
   models::Arena arena;
-  models::Pass pass{random, arena};
-  (void)model().gradient(std::span<const double>{w}, table(), samples, std::span{g}, pass);
+  models::ComputeContext context{random, arena};
+  (void)model().gradient(std::span<const double>{w}, table(), samples, std::span{g}, context);
   return g;
 }
 

@@ -199,8 +199,8 @@ TEST(DynamicBatches, TrainLikeOneMachineOnTheUnionOfTheBatches) {
     std::uint64_t t = 0;
     for (const auto& [step, samples] : rounds) {
       std::vector<double> g(w.size());
-      models::Pass pass{random, arena};
-      model().gradient(std::span<const double>{w}, table(), samples, std::span{g}, pass);
+      models::ComputeContext context{random, arena};
+      model().gradient(std::span<const double>{w}, table(), samples, std::span{g}, context);
       models::apply<double>(optimizer, std::span{w}, std::span{g}, std::span{slots}, w.size(),
                             {.rate_scale = 1, .l2 = 0, .t = ++t});
     }
@@ -229,8 +229,8 @@ TEST(DynamicBatches, WeightsOfAStepAddUpToTheGradientOfTheUnion) {
   models::Arena arena;
   const auto gradient = [&](const std::vector<std::uint32_t>& samples) {
     std::vector<double> g(w.size());
-    models::Pass pass{random, arena};
-    model().gradient(std::span<const double>{w}, table(), samples, std::span{g}, pass);
+    models::ComputeContext context{random, arena};
+    model().gradient(std::span<const double>{w}, table(), samples, std::span{g}, context);
     return g;
   };
   std::vector<std::uint32_t> samples;

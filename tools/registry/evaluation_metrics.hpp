@@ -37,13 +37,13 @@ struct RegressionMetrics {
 };
 
 /// Requires: as many predictions as labels; all of them are classes, from 0 to `classes` - 1.
-[[nodiscard]] ClassificationMetrics class_figures(std::size_t classes,
-                                                  std::span<const float> labels,
-                                                  std::span<const float> predictions);
+[[nodiscard]] ClassificationMetrics classification_metrics(std::size_t classes,
+                                                           std::span<const float> labels,
+                                                           std::span<const float> predictions);
 
 /// Requires: as many predictions as labels, at least one.
-[[nodiscard]] RegressionMetrics target_figures(std::span<const double> labels,
-                                               std::span<const double> predictions);
+[[nodiscard]] RegressionMetrics regression_metrics(std::span<const double> labels,
+                                                   std::span<const double> predictions);
 
 /// Returns the area under the receiver operating characteristic of two classes: the probability
 /// that a random sample of class 1 has a higher score than one of class 0, where a tie counts one

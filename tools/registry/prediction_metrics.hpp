@@ -1,5 +1,5 @@
-/// Computes the metrics of figures.hpp that a model and its data allow, and finds a metric by name.
-/// Any thread.
+/// Computes the metrics of evaluation_metrics.hpp that a model and its data allow, and finds a
+/// metric by name. Any thread.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "starling/tools/registry/any_model.hpp"
-#include "starling/tools/registry/figures.hpp"
+#include "starling/tools/registry/evaluation_metrics.hpp"
 
 namespace starling::program {
 
@@ -23,22 +23,22 @@ struct PredictionMetrics {
 /// Predicts all of `data` with the parameters `w` and computes the metrics. All are absent if the
 /// data is not a table or the model cannot predict. Requires: the model accepts `data`, which has
 /// labels.
-[[nodiscard]] PredictionMetrics prediction_figures(const AnyModel& model, const Weights& w,
+[[nodiscard]] PredictionMetrics prediction_metrics(const AnyModel& model, const Weights& w,
                                                    const AnyData& data);
 
 /// Return the mean of the classes' precisions or recalls. A class that was never predicted counts
 /// with a precision of 0. A class without samples does not count. Nothing if no class counts.
-[[nodiscard]] std::optional<double> macro_precision(const ClassificationMetrics& figures);
-[[nodiscard]] std::optional<double> macro_recall(const ClassificationMetrics& figures);
+[[nodiscard]] std::optional<double> macro_precision(const ClassificationMetrics& metrics);
+[[nodiscard]] std::optional<double> macro_recall(const ClassificationMetrics& metrics);
 
 /// Returns the metric `name`: `auc`, `r2`, `mae`, `rmse`, `precision` and `recall` (means over the
 /// classes), `precision:LABEL` or `recall:LABEL`. Returns nothing if it has no value.
-[[nodiscard]] std::optional<double> figure_of(const PredictionMetrics& figures,
+[[nodiscard]] std::optional<double> metric_of(const PredictionMetrics& metrics,
                                               const models::Labelling& labelling,
                                               std::string_view name);
 
-/// Returns the names for which figure_of() can have a value with this model and data, among them
-/// `precision:LABEL` and `recall:LABEL` for each class. Requires the same as prediction_figures().
-[[nodiscard]] std::vector<std::string> figure_names(const AnyModel& model, const AnyData& data);
+/// Returns the names for which metric_of() can have a value with this model and data, among them
+/// `precision:LABEL` and `recall:LABEL` for each class. Requires the same as prediction_metrics().
+[[nodiscard]] std::vector<std::string> metric_names(const AnyModel& model, const AnyData& data);
 
 }  // namespace starling::program

@@ -1,4 +1,4 @@
-#include "starling/actor/cluster/roles.hpp"
+#include "starling/actor/cluster/member_placement.hpp"
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t o
   return all;
 }
 
-std::vector<Member> roles_of_newcomer(core::Mode mode, std::uint64_t node, std::size_t workers) {
+std::vector<Member> members_of_newcomer(core::Mode mode, std::uint64_t node, std::size_t workers) {
   STARLING_CHECK(workers > 0);
   std::vector<Member> all(workers, Member{0, 0, true, false, node});
   if (core::has_servers(mode))

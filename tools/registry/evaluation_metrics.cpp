@@ -1,4 +1,4 @@
-#include "starling/tools/registry/figures.hpp"
+#include "starling/tools/registry/evaluation_metrics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,12 +8,12 @@
 
 namespace starling::program {
 
-ClassificationMetrics class_figures(std::size_t classes, std::span<const float> labels,
-                                    std::span<const float> predictions) {
+ClassificationMetrics classification_metrics(std::size_t classes, std::span<const float> labels,
+                                             std::span<const float> predictions) {
   STARLING_CHECK(labels.size() == predictions.size());
-  ClassificationMetrics figures;
+  ClassificationMetrics metrics;
   if (classes <= confusion_max)
-    figures.confusion.assign(classes, std::vector<std::uint64_t>(classes));
+    metrics.confusion.assign(classes, std::vector<std::uint64_t>(classes));
   std::vector<std::uint64_t> correct(classes);
   std::vector<std::uint64_t> predicted(classes);
   std::vector<std::uint64_t> labelled(classes);
@@ -23,21 +23,21 @@ ClassificationMetrics class_figures(std::size_t classes, std::span<const float> 
     ++labelled.at(label);
     ++predicted.at(prediction);
     if (label == prediction) ++correct[label];
-    if (!figures.confusion.empty()) ++figures.confusion[label][prediction];
+    if (!metrics.confusion.empty()) ++metrics.confusion[label][prediction];
   }
   const auto share = [](std::uint64_t part, std::uint64_t whole) -> std::optional<double> {
     if (whole == 0) return std::nullopt;
     return static_cast<double>(part) / static_cast<double>(whole);
   };
   for (std::size_t c = 0; c < classes; ++c) {
-    figures.precision.push_back(share(correct[c], predicted[c]));
-    figures.recall.push_back(share(correct[c], labelled[c]));
+    metrics.precision.push_back(share(correct[c], predicted[c]));
+    metrics.recall.push_back(share(correct[c], labelled[c]));
   }
-  return figures;
+  return metrics;
 }
 
-RegressionMetrics target_figures(std::span<const double> labels,
-                                 std::span<const double> predictions) {
+RegressionMetrics regression_metrics(std::span<const double> labels,
+                                     std::span<const double> predictions) {
   STARLING_CHECK(!labels.empty() && labels.size() == predictions.size());
   const auto n = static_cast<double>(labels.size());
   const double mean = std::accumulate(labels.begin(), labels.end(), 0.0) / n;
@@ -50,9 +50,9 @@ RegressionMetrics target_figures(std::span<const double> labels,
     squared_sum += error * error;
     squared_deviation_sum += (labels[i] - mean) * (labels[i] - mean);
   }
-  RegressionMetrics figures{absolute_sum / n, std::sqrt(squared_sum / n), std::nullopt};
-  if (squared_deviation_sum > 0) figures.r2 = 1 - squared_sum / squared_deviation_sum;
-  return figures;
+  RegressionMetrics metrics{absolute_sum / n, std::sqrt(squared_sum / n), std::nullopt};
+  if (squared_deviation_sum > 0) metrics.r2 = 1 - squared_sum / squared_deviation_sum;
+  return metrics;
 }
 
 std::optional<double> area_under_curve(std::span<const float> labels,

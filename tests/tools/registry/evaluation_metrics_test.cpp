@@ -1,4 +1,4 @@
-#include "starling/tools/registry/figures.hpp"
+#include "starling/tools/registry/evaluation_metrics.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,21 +11,21 @@ using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 
 TEST(ClassificationMetrics, CountLabelsByPredictions) {
-  const auto figures = class_figures(3, Floats{0, 0, 1, 1, 1}, Floats{0, 1, 1, 1, 0});
-  EXPECT_EQ(figures.confusion,
+  const auto metrics = classification_metrics(3, Floats{0, 0, 1, 1, 1}, Floats{0, 1, 1, 1, 0});
+  EXPECT_EQ(metrics.confusion,
             (std::vector<std::vector<std::uint64_t>>{{1, 1, 0}, {1, 2, 0}, {0, 0, 0}}));
-  EXPECT_DOUBLE_EQ(*figures.precision[0], 0.5);
-  EXPECT_DOUBLE_EQ(*figures.recall[1], 2.0 / 3);
-  EXPECT_FALSE(figures.precision[2]) << "no sample was predicted as class 2";
-  EXPECT_FALSE(figures.recall[2]) << "no sample is of class 2";
+  EXPECT_DOUBLE_EQ(*metrics.precision[0], 0.5);
+  EXPECT_DOUBLE_EQ(*metrics.recall[1], 2.0 / 3);
+  EXPECT_FALSE(metrics.precision[2]) << "no sample was predicted as class 2";
+  EXPECT_FALSE(metrics.recall[2]) << "no sample is of class 2";
 }
 
 TEST(RegressionMetrics, AreMeansOverTheSamples) {
-  const auto figures = target_figures(Doubles{1, 2, 6}, Doubles{2, 2, 4});
-  EXPECT_DOUBLE_EQ(figures.mae, 1);
-  EXPECT_DOUBLE_EQ(figures.rmse, std::sqrt(5.0 / 3));
-  EXPECT_DOUBLE_EQ(*figures.r2, 1 - 5.0 / 14);
-  EXPECT_FALSE(target_figures(Doubles{3, 3}, Doubles{1, 2}).r2) << "targets are all the same";
+  const auto metrics = regression_metrics(Doubles{1, 2, 6}, Doubles{2, 2, 4});
+  EXPECT_DOUBLE_EQ(metrics.mae, 1);
+  EXPECT_DOUBLE_EQ(metrics.rmse, std::sqrt(5.0 / 3));
+  EXPECT_DOUBLE_EQ(*metrics.r2, 1 - 5.0 / 14);
+  EXPECT_FALSE(regression_metrics(Doubles{3, 3}, Doubles{1, 2}).r2) << "targets are all the same";
 }
 
 TEST(AreaUnderCurve, IsTheShareOfPairsInTheRightOrder) {

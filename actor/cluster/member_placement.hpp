@@ -1,5 +1,5 @@
-/// Decides which members a job on several nodes has, which roles they have, and on which nodes they
-/// run.
+/// Decides which members a job on several nodes has, whether each works or owns ranges, and on
+/// which node it runs. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ namespace starling::actor {
 /// Returns the members that `node` brings into a running job, without ids: `workers` workers, and
 /// in central and hybrid mode a server; in peer mode the first worker owns ranges too. Requires:
 /// `workers` is positive.
-[[nodiscard]] std::vector<core::Member> roles_of_newcomer(core::Mode mode, std::uint64_t node,
-                                                          std::size_t workers);
+[[nodiscard]] std::vector<core::Member> members_of_newcomer(core::Mode mode, std::uint64_t node,
+                                                            std::size_t workers);
 
 /// Returns `members` with new ids and incarnations; fewer members if there are not enough ids. The
 /// ids are below `members_max`, and no member of `configuration` has them. Ids of departed members

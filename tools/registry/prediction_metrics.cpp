@@ -1,4 +1,4 @@
-#include "starling/tools/registry/prediction_figures.hpp"
+#include "starling/tools/registry/prediction_metrics.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,8 @@ namespace starling::program {
 namespace {
 
 /// Computes the metrics of real targets in the unit of the data's source, before any scaling.
-RegressionMetrics unscaled_target_figures(const models::Table& table,
-                                          const std::vector<float>& predictions) {
+RegressionMetrics unscaled_regression_metrics(const models::Table& table,
+                                              const std::vector<float>& predictions) {
   const auto unscaled = [&](float value) {
     return static_cast<double>(table.labelling.original(value));
   };
@@ -22,7 +22,7 @@ RegressionMetrics unscaled_target_figures(const models::Table& table,
     labels.push_back(unscaled(table.label(row)));
     predicted.push_back(unscaled(predictions[row]));
   }
-  return target_figures(labels, predicted);
+  return regression_metrics(labels, predicted);
 }
 
 /// Returns a score for each sample: the more likely class 1 of two, the higher the score. Returns
@@ -41,12 +41,12 @@ std::optional<std::vector<float>> class_1_scores(const AnyModel& model, const We
 }
 
 /// Returns the mean of a value over the classes that have samples.
-std::optional<double> mean_over_classes(const ClassificationMetrics& figures,
+std::optional<double> mean_over_classes(const ClassificationMetrics& metrics,
                                         const std::vector<std::optional<double>>& value_of_class) {
   double sum = 0;
   std::size_t counted = 0;
   for (std::size_t c = 0; c < value_of_class.size(); ++c) {
-    if (!figures.recall[c]) continue;  // a class without samples has no recall
+    if (!metrics.recall[c]) continue;  // a class without samples has no recall
     sum += value_of_class[c].value_or(0);
     ++counted;
   }
@@ -83,69 +83,69 @@ Weights zeros(const AnyModel& model) {
 
 }  // namespace
 
-PredictionMetrics prediction_figures(const AnyModel& model, const Weights& w, const AnyData& data) {
-  PredictionMetrics figures;
+PredictionMetrics prediction_metrics(const AnyModel& model, const Weights& w, const AnyData& data) {
+  PredictionMetrics metrics;
   const models::Table* table = data.table();
   const auto predictions = model.predict(w, data);
-  if (table == nullptr || !predictions || predictions->empty()) return figures;
+  if (table == nullptr || !predictions || predictions->empty()) return metrics;
   const std::size_t classes = table->labelling.classes;
   if (classes == 0) {
-    figures.targets = unscaled_target_figures(*table, *predictions);
-    return figures;
+    metrics.targets = unscaled_regression_metrics(*table, *predictions);
+    return metrics;
   }
   const auto is_class = [&](float value) {
     return value >= 0 && value < static_cast<float>(classes) && value == std::floor(value);
   };
   // A user's own model may predict something other than classes.
-  if (!std::ranges::all_of(*predictions, is_class)) return figures;
+  if (!std::ranges::all_of(*predictions, is_class)) return metrics;
   std::vector<float> labels;
   for (std::size_t row = 0; row < table->size(); ++row) labels.push_back(table->label(row));
-  figures.classes = class_figures(classes, labels, *predictions);
+  metrics.classes = classification_metrics(classes, labels, *predictions);
   if (classes == 2)
     if (const auto scores = class_1_scores(model, w, data))
-      figures.auc = area_under_curve(labels, *scores);
-  return figures;
+      metrics.auc = area_under_curve(labels, *scores);
+  return metrics;
 }
 
-std::optional<double> macro_precision(const ClassificationMetrics& figures) {
-  return mean_over_classes(figures, figures.precision);
+std::optional<double> macro_precision(const ClassificationMetrics& metrics) {
+  return mean_over_classes(metrics, metrics.precision);
 }
 
-std::optional<double> macro_recall(const ClassificationMetrics& figures) {
-  return mean_over_classes(figures, figures.recall);
+std::optional<double> macro_recall(const ClassificationMetrics& metrics) {
+  return mean_over_classes(metrics, metrics.recall);
 }
 
-std::optional<double> figure_of(const PredictionMetrics& figures,
+std::optional<double> metric_of(const PredictionMetrics& metrics,
                                 const models::Labelling& labelling, std::string_view name) {
-  if (name == "auc") return figures.auc;
-  if (figures.targets) {
-    if (name == "mae") return figures.targets->mae;
-    if (name == "rmse") return figures.targets->rmse;
-    if (name == "r2") return figures.targets->r2;
+  if (name == "auc") return metrics.auc;
+  if (metrics.targets) {
+    if (name == "mae") return metrics.targets->mae;
+    if (name == "rmse") return metrics.targets->rmse;
+    if (name == "r2") return metrics.targets->r2;
   }
-  if (!figures.classes) return std::nullopt;
-  if (name == "precision") return macro_precision(*figures.classes);
-  if (name == "recall") return macro_recall(*figures.classes);
+  if (!metrics.classes) return std::nullopt;
+  if (name == "precision") return macro_precision(*metrics.classes);
+  if (name == "recall") return macro_recall(*metrics.classes);
   const auto colon = name.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
   const auto c = class_of(labelling, name.substr(colon + 1));
   if (!c) return std::nullopt;
   const std::string_view kind = name.substr(0, colon);
-  if (kind == "precision") return figures.classes->precision[*c];
-  if (kind == "recall") return figures.classes->recall[*c];
+  if (kind == "precision") return metrics.classes->precision[*c];
+  if (kind == "recall") return metrics.classes->recall[*c];
   return std::nullopt;
 }
 
-std::vector<std::string> figure_names(const AnyModel& model, const AnyData& data) {
+std::vector<std::string> metric_names(const AnyModel& model, const AnyData& data) {
   const models::Table* table = data.table();
   if (table == nullptr) return {};
   // The metrics that have a value for a few samples and a model of zeros have one for all data.
   const AnyData few_samples = data.select(pick_samples(*table));
-  const PredictionMetrics figures = prediction_figures(model, zeros(model), few_samples);
+  const PredictionMetrics metrics = prediction_metrics(model, zeros(model), few_samples);
   std::vector<std::string> names;
   for (const char* name : {"auc", "mae", "rmse", "r2", "precision", "recall"})
-    if (figure_of(figures, table->labelling, name)) names.emplace_back(name);
-  if (!figures.classes) return names;
+    if (metric_of(metrics, table->labelling, name)) names.emplace_back(name);
+  if (!metrics.classes) return names;
   for (const char* kind : {"precision:", "recall:"})
     for (std::size_t c = 0; c < table->labelling.classes; ++c)
       names.push_back(kind + table->labelling.text(static_cast<float>(c)));

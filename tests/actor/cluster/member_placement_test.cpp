@@ -1,5 +1,5 @@
-/// Tests which roles and ids the members of a job on several nodes get.
-#include "starling/actor/cluster/roles.hpp"
+/// Tests which members a job on several nodes has, and which ids they get.
+#include "starling/actor/cluster/member_placement.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,14 +17,14 @@ core::Configuration configuration_of(std::vector<core::Member> members,
   return configuration;
 }
 
-TEST(Roles, GivesNewMembersRandomIdsThatWereNeverUsed) {
+TEST(MemberPlacement, GivesNewMembersRandomIdsThatWereNeverUsed) {
   const auto configuration =
       configuration_of({{0, 1, true, true, 1}, {2, 1, true, true, 2}}, {{1, 7}});
   std::set<core::MemberId> first;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Random random{seed};
     const auto all =
-        assign_member_ids(roles_of_newcomer(core::Mode::central, 3, 1), configuration, 8, random);
+        assign_member_ids(members_of_newcomer(core::Mode::central, 3, 1), configuration, 8, random);
     ASSERT_EQ(all.size(), 2U);
     EXPECT_TRUE(all[0].works && !all[0].owns && all[0].node == 3);
     EXPECT_TRUE(!all[1].works && all[1].owns && all[1].node == 3);
@@ -39,23 +39,23 @@ TEST(Roles, GivesNewMembersRandomIdsThatWereNeverUsed) {
   EXPECT_EQ(first.size(), 5U);
 }
 
-TEST(Roles, AJoiningNodeHasTheGivenWorkersAndOneOwner) {
+TEST(MemberPlacement, AJoiningNodeHasTheGivenWorkersAndOneOwner) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central}) {
-    const auto all = roles_of_newcomer(mode, 3, 4);
+    const auto all = members_of_newcomer(mode, 3, 4);
     EXPECT_EQ(std::ranges::count(all, true, &core::Member::works), 4);
     EXPECT_EQ(std::ranges::count(all, true, &core::Member::owns), 1);
     EXPECT_EQ(all.size(), core::has_servers(mode) ? 5U : 4U);
   }
 }
 
-TEST(Roles, GivesUsedIdsLaterIncarnationsIfNoIdIsUnused) {
+TEST(MemberPlacement, GivesUsedIdsLaterIncarnationsIfNoIdIsUnused) {
   const auto configuration =
       configuration_of({{0, 1, true, true, 1}}, {{1, 7}, {2, UINT32_MAX}, {3, UINT32_MAX - 1}});
-  const std::vector<core::Member> roles(3, {0, 0, true, false, 2});
+  const std::vector<core::Member> members(3, {0, 0, true, false, 2});
   std::set<core::MemberId> ids;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random{seed};
-    const auto all = assign_member_ids(roles, configuration, 4, random);
+    const auto all = assign_member_ids(members, configuration, 4, random);
     ASSERT_EQ(all.size(), 2U);
     for (const core::Member& member : all) {
       EXPECT_FALSE(configuration.is_or_was_member(member.id, member.incarnation))
@@ -76,7 +76,7 @@ std::multiset<std::uint64_t> nodes_that_own(const std::vector<core::Member>& all
   return nodes;
 }
 
-TEST(Roles, PlacesTheRequestedOwnersOnDifferentNodes) {
+TEST(MemberPlacement, PlacesTheRequestedOwnersOnDifferentNodes) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central})
     for (std::size_t workers = 1; workers <= 7; ++workers)
       for (std::size_t owners = 1; owners <= 7; ++owners) {
@@ -88,7 +88,7 @@ TEST(Roles, PlacesTheRequestedOwnersOnDifferentNodes) {
       }
 }
 
-TEST(Roles, EachNodeHasAFounder) {
+TEST(MemberPlacement, EachNodeHasAFounder) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central})
     for (std::size_t workers = 1; workers <= 7; ++workers) {
       const auto all = founders(mode, workers, 2, five_nodes);

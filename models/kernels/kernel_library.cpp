@@ -1,4 +1,4 @@
-#include "starling/models/kernels/library.hpp"
+#include "starling/models/kernels/kernel_library.hpp"
 
 #include <Eigen/Core>
 #ifdef STARLING_HAS_DNNL
@@ -14,12 +14,14 @@ std::string print_version(int major, int minor, int patch) {
 
 }  // namespace
 
-std::string_view name(Library library) { return library == Library::onednn ? "oneDNN" : "Eigen"; }
+std::string_view name(KernelLibrary library) {
+  return library == KernelLibrary::onednn ? "oneDNN" : "Eigen";
+}
 
-bool is_present(Library library) { return !version(library).empty(); }
+bool is_present(KernelLibrary library) { return !version(library).empty(); }
 
-std::string version(Library library) {
-  if (library == Library::eigen)
+std::string version(KernelLibrary library) {
+  if (library == KernelLibrary::eigen)
     return print_version(EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
 #ifdef STARLING_HAS_DNNL
   const dnnl_version_t* found = dnnl_version();

@@ -1,4 +1,4 @@
-#include "starling/tools/registry/prediction_figures.hpp"
+#include "starling/tools/registry/prediction_metrics.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,10 +22,10 @@ AnyData classes(std::size_t count, std::vector<float> labels) {
   return AnyData::of(std::move(table));
 }
 
-/// Returns the names of the figures that `evaluate` computes for a model.
+/// Returns the names of the metrics that `evaluate` computes for a model.
 Names names_of(const std::string& model, const AnyData& data) {
   const Registry registry = with_built_in({});
-  return figure_names(*make_model(registry, model, data, std::nullopt).value(), data);
+  return metric_names(*make_model(registry, model, data, std::nullopt).value(), data);
 }
 
 TEST(PredictionMetrics, HaveNamesForTwoClasses) {
@@ -52,20 +52,20 @@ TEST(PredictionMetrics, HaveNamesForTargets) {
 }
 
 TEST(PredictionMetrics, PrecisionAndRecallAreMeansOverClasses) {
-  PredictionMetrics figures;
+  PredictionMetrics metrics;
   // The labels are 0 0 1 1, without class 2; the predictions are 0 0 0 2.
-  figures.classes =
-      class_figures(3, std::vector<float>{0, 0, 1, 1}, std::vector<float>{0, 0, 0, 2});
-  EXPECT_DOUBLE_EQ(*macro_precision(*figures.classes), (2.0 / 3 + 0) / 2);
-  EXPECT_DOUBLE_EQ(*macro_recall(*figures.classes), 0.5);
+  metrics.classes =
+      classification_metrics(3, std::vector<float>{0, 0, 1, 1}, std::vector<float>{0, 0, 0, 2});
+  EXPECT_DOUBLE_EQ(*macro_precision(*metrics.classes), (2.0 / 3 + 0) / 2);
+  EXPECT_DOUBLE_EQ(*macro_recall(*metrics.classes), 0.5);
   const models::Labelling labelling{.classes = 3, .first_label = 1, .is_signed = false};
-  EXPECT_DOUBLE_EQ(*figure_of(figures, labelling, "precision:1"), 2.0 / 3);
-  EXPECT_DOUBLE_EQ(*figure_of(figures, labelling, "recall:2"), 0);
-  EXPECT_FALSE(figure_of(figures, labelling, "precision:2"))
+  EXPECT_DOUBLE_EQ(*metric_of(metrics, labelling, "precision:1"), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(*metric_of(metrics, labelling, "recall:2"), 0);
+  EXPECT_FALSE(metric_of(metrics, labelling, "precision:2"))
       << "no sample was predicted as the class labelled 2";
-  EXPECT_FALSE(figure_of(figures, labelling, "recall:4"));
-  EXPECT_FALSE(figure_of(figures, labelling, "auc"));
-  EXPECT_FALSE(figure_of(figures, labelling, "support:1"));
+  EXPECT_FALSE(metric_of(metrics, labelling, "recall:4"));
+  EXPECT_FALSE(metric_of(metrics, labelling, "auc"));
+  EXPECT_FALSE(metric_of(metrics, labelling, "support:1"));
 }
 
 TEST(Goal, TakesTheFiguresOfEvaluate) {
@@ -79,14 +79,14 @@ TEST(Goal, TakesTheFiguresOfEvaluate) {
   };
   EXPECT_EQ(
       refusal("auc=1.5"),
-      "until: 'auc>=1.5' asks for a value that the figure cannot have; valid: auc from 0 to 1");
+      "until: 'auc>=1.5' asks for a value that the metric cannot have; valid: auc from 0 to 1");
   EXPECT_EQ(
       refusal("r2=1.5"),
-      "until: 'r2>=1.5' asks for a value that the figure cannot have; valid: r2 of 1 or less");
+      "until: 'r2>=1.5' asks for a value that the metric cannot have; valid: r2 of 1 or less");
   EXPECT_EQ(refusal("recall<=0.5"),
             "until: 'recall<=0.5' would be reached by getting worse; valid: recall>=0.5");
   EXPECT_EQ(refusal("recall:3=0.5"),
-            "until: the model has no figure 'recall:3' on this test data; did you mean 'recall:2'? "
+            "until: the model has no metric 'recall:3' on this test data; did you mean 'recall:2'? "
             "valid: loss, accuracy, auc, r2, rmse, recall, recall:2");
 }
 

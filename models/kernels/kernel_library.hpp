@@ -6,20 +6,20 @@
 
 namespace starling::models {
 
-enum class Library { onednn, eigen };
+enum class KernelLibrary { onednn, eigen };
 
 /// Returns "oneDNN" or "Eigen".
-[[nodiscard]] std::string_view name(Library library);
+[[nodiscard]] std::string_view name(KernelLibrary library);
 
 /// Returns true if Starling was built with `library`; Eigen is always present.
-[[nodiscard]] bool is_present(Library library);
+[[nodiscard]] bool is_present(KernelLibrary library);
 
 /// Returns the library's version, e.g. "2.6.3"; empty if the library is absent.
-[[nodiscard]] std::string version(Library library);
+[[nodiscard]] std::string version(KernelLibrary library);
 
 /// Returns oneDNN if it is present, else Eigen.
-[[nodiscard]] inline Library preferred_library() {
-  return is_present(Library::onednn) ? Library::onednn : Library::eigen;
+[[nodiscard]] inline KernelLibrary preferred_library() {
+  return is_present(KernelLibrary::onednn) ? KernelLibrary::onednn : KernelLibrary::eigen;
 }
 
 }  // namespace starling::models
