@@ -67,6 +67,9 @@ struct Report {
   /// How often its barrier has drawn, and has let it pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  /// The s and beta of the barriers that it knows: its own, or all if it is the coordinator; zeros
+  /// unless the barrier tunes itself.
+  barrier::TunedSum tuned = {};
   /// How often other workers have drawn this one.
   std::uint64_t drawn = 0;
   core::ReadCounts reads = {};

@@ -61,6 +61,13 @@ struct Barrier {
   return std::holds_alternative<Tuned>(barrier.rule);
 }
 
+/// Returns true if a worker moves the barrier with the descent of the loss (descent.hpp), which its
+/// steps must tell its Tuner then.
+[[nodiscard]] inline bool moves_with_descent(const Barrier& barrier) {
+  const auto* rule = std::get_if<Tuned>(&barrier.rule);
+  return rule != nullptr && rule->measure == Tuned::Measure::progress;
+}
+
 /// Returns true for A-BSP: when the first worker has computed its batch, the others hand in what
 /// they have computed.
 [[nodiscard]] inline bool hands_in_early(const Barrier& barrier) {

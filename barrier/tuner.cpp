@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "starling/base/text.hpp"
 
@@ -16,6 +18,7 @@ const double sample_level_max = std::log2(Tuned::sample_max);
 /// The sample size with which a worker begins, as log2(beta).
 constexpr double waiting_sample_level_first = 0;
 constexpr double staleness_sample_level_first = 3;
+constexpr double progress_sample_level_first = -2;
 
 /// How far an error of 1 moves log2(beta) under a target of waiting, and log2(1 + s).
 constexpr double waiting_gain = 0.05;
@@ -30,17 +33,52 @@ constexpr double lag_window = 16;
 /// A worker whose smoothed lag is below this is the slowest: no beta makes it wait.
 constexpr double no_lag = 0.05;
 
+/// Progress: the share of waiting that is the target of the law for waiting, its limits, and the
+/// ratio of the smoothed descents at the end and at the start of a move that a worker aims at.
+constexpr double share_first = 0.02;
+constexpr double share_min = 0.01;
+constexpr double share_max = 0.5;
+constexpr double descent_ratio = 0.2;
+/// How many octaves the share moves in a step per unit of the ratio's error.
+constexpr double share_gain = 0.1;
+/// The weight of one step in the smoothed descents.
+constexpr double descent_weight = 1.0 / 16;
+
 /// Waiting: an integral controller on log2(beta). A step's error is the time that the worker might
 /// have waited and did not, in units of what the target allows it in one step.
-void steer_waiting(const Tuned& rule, TunerState& state, const Observation& seen) {
+void steer_waiting(double target, TunerState& state, const Observation& seen) {
   if (seen.step_time <= 0) return;
   const double mean = state.step_time.value_or(seen.step_time);
   state.step_time = mean + step_time_weight * (seen.step_time - mean);
-  const double allowed = rule.target * (seen.step_time + seen.waited);
-  const double error = (allowed - seen.waited) / (rule.target * *state.step_time);
+  const double allowed = target * (seen.step_time + seen.waited);
+  const double error = (allowed - seen.waited) / (target * *state.step_time);
   if (error > 0 && state.mean_lag.value_or(1) < no_lag) return;
   state.sample_level = std::clamp(state.sample_level + waiting_gain * error,
                                   waiting_sample_level_min, sample_level_max);
+}
+
+/// Returns `value` moved towards `seen` by the weight of one step.
+double smooth(double value, double seen) { return value + descent_weight * (seen - value); }
+
+/// Progress: more waiting while moves of the model go too far, less while they do not. beta follows
+/// the target at once, because the share of waiting is about in proportion to it.
+void steer_progress(TunerState& state, const Observation& seen) {
+  if (seen.descent && std::isfinite(seen.descent->at_start) &&
+      std::isfinite(seen.descent->at_end)) {
+    state.descent = {smooth(state.descent.at_start, seen.descent->at_start),
+                     smooth(state.descent.at_end, seen.descent->at_end)};
+    const double ratio = state.descent.at_start > 0
+                             ? std::clamp(state.descent.at_end / state.descent.at_start, -1.0, 1.0)
+                             : -1;
+    const double former = state.waiting_share;
+    state.waiting_share =
+        std::clamp(former * std::exp2(share_gain * (descent_ratio - ratio)), share_min, share_max);
+    const double rise = std::log2(state.waiting_share / former);
+    if (rise < 0 || state.mean_lag.value_or(1) >= no_lag)
+      state.sample_level =
+          std::clamp(state.sample_level + rise, waiting_sample_level_min, sample_level_max);
+  }
+  steer_waiting(state.waiting_share, state, seen);
 }
 
 /// Staleness: beta is as large as makes the bound s hold among the others that the worker sees, and
@@ -71,13 +109,21 @@ std::size_t next_whole(double value, double& carry) {
 }  // namespace
 
 Tuned Tuned::parse(SpecReader& reader) {
-  const std::string examples = "; valid: tuned:waiting=5% or tuned:staleness=3";
+  const std::string examples = "; valid: tuned:waiting=5%, tuned:staleness=3 or tuned:progress";
   Tuned rule;
-  if (reader.has("waiting") && reader.has("staleness")) {
+  std::vector<std::string> given;
+  for (const char* target : {"waiting", "staleness"})
+    if (reader.has(target)) given.emplace_back(target);
+  if (reader.flag("progress")) given.emplace_back("progress");
+  if (given.size() > 1) {
     reader.text("waiting", "");
     reader.text("staleness", "");
-    reader.refuse("waiting and staleness are both given, but s and beta can meet one target only" +
-                  examples);
+    reader.refuse(given[0] + " and " + given[1] +
+                  " are both given, but s and beta can meet one target only" + examples);
+    return rule;
+  }
+  if (!given.empty() && given[0] == "progress") {
+    rule.measure = Measure::progress;
     return rule;
   }
   if (reader.has("staleness")) {
@@ -107,6 +153,7 @@ Tuned Tuned::parse(SpecReader& reader) {
 }
 
 std::string Tuned::options() const {
+  if (measure == Measure::progress) return "progress";
   if (measure == Measure::staleness) return "staleness=" + print_number(target);
   // A percentage such as 7 % of 1 is not exact, so 100 times it may be a little above 7.
   const double percent = 100 * target;
@@ -119,6 +166,8 @@ double TunerState::beta() const { return std::exp2(sample_level); }
 
 TunerState first_state(const Tuned& rule) {
   if (rule.measure == Tuned::Measure::waiting) return {.sample_level = waiting_sample_level_first};
+  if (rule.measure == Tuned::Measure::progress)
+    return {.sample_level = progress_sample_level_first, .waiting_share = share_first};
   return {.sample_level = staleness_sample_level_first,
           .staleness_level = std::log2(1 + rule.target)};
 }
@@ -130,7 +179,9 @@ TunerState next(const Tuned& rule, TunerState state, const Observation& seen) {
     state.mean_lag = mean + answers / (answers + lag_window) * (seen.mean_lag - mean);
   }
   if (rule.measure == Tuned::Measure::waiting)
-    steer_waiting(rule, state, seen);
+    steer_waiting(rule.target, state, seen);
+  else if (rule.measure == Tuned::Measure::progress)
+    steer_progress(state, seen);
   else
     steer_staleness(rule, state, seen);
   return state;
@@ -143,7 +194,8 @@ void Tuner::choose() {
   barrier_ = sampled(Ssp{staleness}, next_whole(state_.beta(), beta_carry_));
 }
 
-void Tuner::arrive(Time now, Step own_step) {
+void Tuner::arrive(Time now, Step own_step, std::optional<Descent> descent) {
+  descent_ = descent;
   arrived_at_ = now;
   own_step_ = own_step;
   draws_ = answers_ = 0;
@@ -167,10 +219,28 @@ void Tuner::pass(Time now) {
   seen.answers = answers_;
   if (answers_ > 0) seen.mean_lag = lag_sum_ / static_cast<double>(answers_);
   seen.largest_lag = largest_lag_;
+  seen.descent = descent_;
   state_ = next(rule_, state_, seen);
   passed_at_ = now;
   arrived_at_.reset();
   choose();
+}
+
+void TunedSum::add(const std::optional<Tuner>& tuner) {
+  if (tuner) add({1, tuner->state().staleness(), tuner->state().beta()});
+}
+
+void TunedSum::add(const TunedSum& other) {
+  workers += other.workers;
+  staleness += other.staleness;
+  beta += other.beta;
+}
+
+std::string print(const TunedSum& sum) {
+  if (sum.workers == 0) return {};
+  const auto two_digits = [](double value) { return print_number(std::round(100 * value) / 100); };
+  return "s " + two_digits(sum.mean_staleness()) + ", beta " + two_digits(sum.mean_beta()) +
+         "; means over the workers";
 }
 
 std::optional<Tuner> make_tuner(const Barrier& barrier) {

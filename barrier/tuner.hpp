@@ -5,9 +5,13 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <tuple>
 
 #include "starling/barrier/barrier.hpp"
+#include "starling/barrier/descent.hpp"
 
 namespace starling::barrier {
 
@@ -21,6 +25,8 @@ struct Observation {
   std::size_t answers = 0;
   double mean_lag = 0;
   double largest_lag = 0;
+  /// The descent along the model's move from the former step to this one; nullopt if it is unknown.
+  std::optional<Descent> descent = std::nullopt;
 };
 
 /// The state of the law: s and beta, which need not be whole numbers, and smoothed observations.
@@ -32,6 +38,9 @@ struct TunerState {
   /// The smoothed step time in seconds, and the smoothed lag in steps; absent before the first.
   std::optional<double> step_time = std::nullopt;
   std::optional<double> mean_lag = std::nullopt;
+  /// Under `progress`: the share of waiting that is the present target, and the smoothed descents.
+  double waiting_share = 0;
+  Descent descent = {};
 
   [[nodiscard]] double staleness() const;
   [[nodiscard]] double beta() const;
@@ -58,8 +67,8 @@ class Tuner {
   [[nodiscard]] const Barrier& barrier() const noexcept { return barrier_; }
   [[nodiscard]] const TunerState& state() const noexcept { return state_; }
 
-  /// The worker at `own_step` arrives at the barrier.
-  void arrive(Time now, Step own_step);
+  /// The worker at `own_step` arrives at the barrier. `descent` is that of its latest step.
+  void arrive(Time now, Step own_step, std::optional<Descent> descent = std::nullopt);
   /// The worker draws others.
   void begin_draw() noexcept { ++draws_; }
   /// A worker of the latest draw has answered that it is at `other_step`. Only answers to the first
@@ -81,11 +90,32 @@ class Tuner {
   std::optional<Time> passed_at_;
   std::optional<Time> arrived_at_;
   Step own_step_ = 0;
+  std::optional<Descent> descent_;
   std::size_t draws_ = 0;
   std::size_t answers_ = 0;
   double lag_sum_ = 0;
   double largest_lag_ = 0;
 };
+
+/// The sums of s and of beta over some workers, whose means a summary shows.
+struct TunedSum {
+  std::uint64_t workers = 0;
+  double staleness = 0;
+  double beta = 0;
+
+  /// Adds the present s and beta of a worker; nothing if its barrier does not tune itself.
+  void add(const std::optional<Tuner>& tuner);
+  void add(const TunedSum& other);
+  /// Require: the sums are over some workers.
+  [[nodiscard]] double mean_staleness() const { return staleness / static_cast<double>(workers); }
+  [[nodiscard]] double mean_beta() const { return beta / static_cast<double>(workers); }
+
+  static constexpr auto fields(auto& m) { return std::tie(m.workers, m.staleness, m.beta); }
+};
+
+/// Returns text for a summary, as `s 0, beta 0.43; means over the workers`; empty if the sums are
+/// over no workers.
+[[nodiscard]] std::string print(const TunedSum& sum);
 
 /// Returns a tuner if the barrier tunes itself.
 [[nodiscard]] std::optional<Tuner> make_tuner(const Barrier& barrier);

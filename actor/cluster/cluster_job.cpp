@@ -182,11 +182,21 @@ wire::JobStatus ClusterJob::status() {
     if (!status.give_up_reason.empty() && report.state == actor::MemberReport::State::joining)
       continue;
     status.local_members.push_back(
-        {report.member, report.incarnation, static_cast<std::uint8_t>(report.state), report.why,
-         report.worker.step, report.worker.samples, report.worker.wait_time.count(),
-         report.worker.loss_sum, report.worker.loss_count, report.worker.draws,
-         report.worker.passes, report.worker.drawn, report.worker.reads, report.is_paused,
-         report.held, report.worker.deal, report.worker.updates});
+        {report.member,
+         report.incarnation,
+         static_cast<std::uint8_t>(report.state),
+         report.why,
+         report.worker.step,
+         report.worker.samples,
+         report.worker.wait_time.count(),
+         report.worker.loss_sum,
+         report.worker.loss_count,
+         {report.worker.draws, report.worker.passes, report.worker.drawn, report.worker.tuned},
+         report.worker.reads,
+         report.is_paused,
+         report.held,
+         report.worker.deal,
+         report.worker.updates});
   }
   status.counts.ranges = static_cast<std::uint32_t>(prepared_->ranges());
   status.counts.updates_before = prepared_->updates_before();

@@ -56,7 +56,7 @@ Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
         return Error{"barrier " + predicate->label +
                      " has no function; make it by Predicate::make"};
   if (options.barrier)
-    if (auto valid = core::check_hand_ins_without_samples(*options.barrier); !valid) return valid;
+    if (auto valid = core::check_without_gradients(*options.barrier); !valid) return valid;
   if (options.steps == barrier::finished && !options.time && !hooks.stop)
     return Error{"the job would never end; valid: steps, time or the hook stop"};
   if (hooks.stop && options.stop_every == 0)

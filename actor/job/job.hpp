@@ -13,6 +13,7 @@
 #include "starling/actor/compute/test_scheduler.hpp"
 #include "starling/barrier/barrier.hpp"
 #include "starling/barrier/recheck.hpp"
+#include "starling/barrier/tuner.hpp"
 #include "starling/base/distributions/distribution.hpp"
 #include "starling/base/result.hpp"
 #include "starling/base/straggler.hpp"
@@ -85,6 +86,8 @@ struct Progress {
   /// sample.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  /// The latest s and beta of the workers; zeros unless the barrier tunes itself.
+  barrier::TunedSum tuned = {};
   /// The reads of all workers; zeros under exchanges whose reads are local.
   core::ReadCounts reads = {};
   /// If the samples were dealt anew because the workers have changed: how many epochs the workers

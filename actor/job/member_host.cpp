@@ -69,6 +69,7 @@ Report MemberHost::worker_report(const core::Worker& worker) const {
                 .wait_time = worker.wait_time(job_context_->now()),
                 .draws = counts.draws,
                 .passes = counts.passes,
+                .tuned = training().tuned(),
                 .drawn = worker.drawn(),
                 .reads = training().read_counts(),
                 .is_done = worker.is_done(),
@@ -118,6 +119,7 @@ MemberReport MemberHost::report() const {
   // A worker that is held would be postponed at its next computation.
   result.is_paused = worker == nullptr || worker->is_done() || worker->is_waiting() ||
                      worker->is_held() || postponed_compute_;
+  result.worker.tuned = training().tuned();
   if (worker == nullptr) return result;
   result.worker = worker_report(*worker);
   return result;

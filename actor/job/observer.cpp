@@ -255,6 +255,7 @@ void ObserverHost::begin_final_evaluation() {
             figures_.max_lag = steps.max_lag;
             figures_.draws = steps.draws;
             figures_.passes = steps.passes;
+            figures_.tuned = steps.tuned;
             begin();
           },
           [begin](const caf::error&) { begin(); });
@@ -290,17 +291,20 @@ void ObserverHost::update_figures() {
   const bool counted_centrally = directory_ && directory_->coordinator && phase_ == Phase::over;
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  barrier::TunedSum tuned;
   figures_.reads = {};
   for (std::size_t w = 0; w < reports_.size(); ++w) {
     steps.push_back(reports_[w].step);
     active += std::min(now, ended_at_[w]);
     draws += reports_[w].draws;
     passes += reports_[w].passes;
+    tuned.add(reports_[w].tuned);
     figures_.reads += reports_[w].reads;
   }
   if (!counted_centrally) {
     figures_.draws = draws;
     figures_.passes = passes;
+    figures_.tuned = tuned;
   }
   update_deal_figures();
   std::ranges::sort(steps);

@@ -14,6 +14,7 @@
 
 #include "starling/actor/job/job_context.hpp"
 #include "starling/base/straggler.hpp"
+#include "starling/engine/work/descent.hpp"
 
 namespace starling::actor {
 
@@ -89,7 +90,8 @@ class StepExecutor {
     run(compute_heuristic_, [job_context = job_context_, heuristic = compute_heuristic_, self,
                              id = id_, step = compute.step, share = compute.share, on_pool,
                              samples_max = compute.samples_max, hand_in = hand_in_,
-                             values = std::move(compute.values)](Scratch& scratch) mutable {
+                             values = std::move(compute.values),
+                             former = std::move(compute.former)](Scratch& scratch) mutable {
       attempt(self, step, [&] {
         const core::Time started_at = job_context->now();
         StepResult result = heuristic->measure(*job_context, [&] {
@@ -97,7 +99,11 @@ class StepExecutor {
               {id, step, share, values, {.samples_max = samples_max, .hand_in = hand_in.get()}},
               scratch);
         });
+        if (former && !result.fault)
+          result.update.descent =
+              core::descent_from(*former, values, result.update.parts, job_context->task->layout());
         const core::Time took = job_context->now() - started_at;
+        former.reset();
         values.clear();  // releases the values, so that owners may update their ranges in place
         if (result.fault)
           return actor::post(self,

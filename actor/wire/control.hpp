@@ -161,6 +161,15 @@ struct JobStarted {
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.lost); }
 };
+/// The draws of one member (actor::Report, which explains the fields).
+struct DrawStatus {
+  std::uint64_t draws = 0;
+  std::uint64_t passes = 0;
+  std::uint64_t drawn = 0;
+  barrier::TunedSum tuned = {};
+
+  static constexpr auto fields(auto& m) { return std::tie(m.draws, m.passes, m.drawn, m.tuned); }
+};
 /// The state and progress of one member of a job (actor::MemberReport, which explains the fields).
 struct MemberStatus {
   core::MemberId member = 0;
@@ -173,9 +182,7 @@ struct MemberStatus {
   /// The sum and the number of the losses of all batches of the member.
   double loss_sum = 0;
   std::uint64_t loss_count = 0;
-  std::uint64_t draws = 0;
-  std::uint64_t passes = 0;
-  std::uint64_t drawn = 0;
+  DrawStatus draws = {};
   core::ReadCounts reads = {};
   /// True if no update of the member's worker is in flight.
   bool is_paused = false;
@@ -186,8 +193,8 @@ struct MemberStatus {
 
   static constexpr auto fields(auto& m) {
     return std::tie(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns,
-                    m.loss_sum, m.loss_count, m.draws, m.passes, m.drawn, m.reads, m.is_paused,
-                    m.held, m.deal, m.updates);
+                    m.loss_sum, m.loss_count, m.draws, m.reads, m.is_paused, m.held, m.deal,
+                    m.updates);
   }
 };
 /// The updates that one incarnation of a worker has made.

@@ -9,13 +9,14 @@
 namespace starling::barrier {
 
 /// A barrier that tunes itself: SSP over a random sample, whose staleness s and sample size beta
-/// each worker moves step by step, so that a measure of its own meets a target. The rule holds the
-/// target and the limits; tuner.hpp has the law by which s and beta move.
+/// each worker moves step by step, so that a measure of its own meets a target or is largest. The
+/// rule holds the target and the limits; tuner.hpp has the law by which s and beta move.
 ///
 /// The rule itself admits what the largest s admits, because this is all that it promises.
 struct Tuned {
   static constexpr std::string_view name = "tuned";
-  static constexpr std::string_view summary = "s and beta move until waiting, or staleness, meets";
+  static constexpr std::string_view summary =
+      "s and beta move to a target of waiting or lag, or of progress";
 
   enum class Measure {
     /// The share of a worker's time that it waits at the barrier; a number in (0, 1).
@@ -23,19 +24,23 @@ struct Tuned {
     /// The mean lag, in steps, of the others behind a worker that arrives at the barrier; an other
     /// that is not behind counts as 0.
     staleness,
+    /// The predicted fall of the loss per second. It has no target: s and beta move to where it is
+    /// largest.
+    progress,
   };
   Measure measure = Measure::waiting;
+  /// Has no meaning under `progress`.
   double target = 0.05;
 
   /// The largest sample size.
   static constexpr std::size_t sample_max = 64;
-  /// The largest target of staleness, and the largest s under such a target. Under a target of
-  /// waiting, s is 0.
+  /// The largest target of staleness, and the largest s under such a target. Under the others,
+  /// s is 0.
   static constexpr Step target_max = 32;
   static constexpr Step staleness_max = 64;
 
   [[nodiscard]] Step largest_staleness() const {
-    return measure == Measure::waiting ? 0 : staleness_max;
+    return measure == Measure::staleness ? staleness_max : 0;
   }
 
   [[nodiscard]] bool admits(Step own_step, std::span<const Step> seen) const {

@@ -59,6 +59,12 @@ struct Plan {
   WorkShare share = {};
 };
 
+/// The values that a worker read in a step, and the update that it computed from them.
+struct FormerStep {
+  std::vector<Value> values;
+  std::vector<Update::Part> update;
+};
+
 /// Compute the update of the step after `step` from `values`, then call on_update or on_failure.
 struct Compute {
   Step step;
@@ -68,6 +74,9 @@ struct Compute {
   /// If workers hand in early: compute no more than so many samples, the first ones. It is that of
   /// a micro-batch if the worker must hand in already.
   std::uint64_t samples_max = UINT64_MAX;
+  /// Present if the barrier moves with the descent of the loss, from the worker's second step on:
+  /// the update is to say the descent from this step (descent_from(), engine/work/descent.hpp).
+  std::shared_ptr<const FormerStep> former = nullptr;
 };
 
 /// Returns how many samples of a batch are computed at a time if workers hand in early: an eighth,

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "starling/barrier/descent.hpp"
 #include "starling/engine/core/ids.hpp"
 #include "starling/engine/core/message_list.hpp"
 #include "starling/engine/core/slice.hpp"
@@ -110,9 +111,11 @@ struct Arrived {
   Step step;
   /// True in a run that the coordinator has permitted: the worker does not wait for an answer.
   bool goes_on = false;
+  /// Present if the barrier moves with the descent of the loss, and the worker knows it.
+  std::optional<barrier::Descent> descent = std::nullopt;
   static constexpr std::string_view name = "arrived";
   static constexpr bool is_barrier_control = true;
-  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step, m.goes_on); }
+  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step, m.goes_on, m.descent); }
 };
 
 /// Coordinator to worker: go on from `step`.

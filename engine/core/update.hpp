@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
+#include "starling/barrier/descent.hpp"
 #include "starling/engine/core/ids.hpp"
 #include "starling/engine/core/slice.hpp"
 
@@ -23,6 +26,9 @@ struct Update {
   };
   std::vector<Part> parts;
   std::uint32_t samples = 0;
+  /// Present if the step was given its former step (Compute::former): the descent along the model's
+  /// move from the values of that step to those of this one.
+  std::optional<barrier::Descent> descent = std::nullopt;
 };
 
 }  // namespace starling::core

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr Tuned waiting_5{Tuned::Measure::waiting, 0.05};
 constexpr Tuned staleness_3{Tuned::Measure::staleness, 3};
+constexpr Tuned by_progress{Tuned::Measure::progress};
 
 std::string parse_error(const std::string& text) {
   const auto parsed = parse(text);
@@ -24,8 +25,9 @@ std::string parse_error(const std::string& text) {
 TEST(Tuned, IsReadAndPrinted) {
   EXPECT_EQ(*parse("tuned:waiting=5%"), Barrier{waiting_5});
   EXPECT_EQ(*parse("tuned:staleness=3"), Barrier{staleness_3});
+  EXPECT_EQ(*parse("tuned:progress"), Barrier{by_progress});
   for (const char* text : {"tuned:waiting=7%", "tuned:waiting=0.1%", "tuned:waiting=33.3%",
-                           "tuned:staleness=2.5", "tuned:staleness=32"})
+                           "tuned:staleness=2.5", "tuned:staleness=32", "tuned:progress"})
     EXPECT_EQ(print(*parse(text)), text);
 }
 
@@ -38,12 +40,15 @@ TEST(Tuned, RefusesBadTargets) {
   for (const char* bad : {"-1", "0", "33", "x", "3%"})
     EXPECT_EQ(parse_error("tuned:staleness=" + std::string{bad}),
               prefix + "staleness=" + bad + steps);
-  const std::string examples = "; valid: tuned:waiting=5% or tuned:staleness=3";
+  const std::string examples = "; valid: tuned:waiting=5%, tuned:staleness=3 or tuned:progress";
   EXPECT_EQ(parse_error("tuned"), prefix + "give a target" + examples);
-  EXPECT_EQ(parse_error("tuned:waiting=5%,staleness=3"),
-            prefix +
-                "waiting and staleness are both given, but s and beta can meet one target only" +
-                examples);
+  const std::string both = " are both given, but s and beta can meet one target only" + examples;
+  EXPECT_EQ(parse_error("tuned:waiting=5%,staleness=3"), prefix + "waiting and staleness" + both);
+  EXPECT_EQ(parse_error("tuned:progress,staleness=3"), prefix + "staleness and progress" + both);
+  EXPECT_EQ(parse_error("tuned:waiting=5%,progress"), prefix + "waiting and progress" + both);
+  EXPECT_EQ(parse_error("tuned:progress=3"),
+            prefix + "progress=3 must be 'progress' without a value, or be left out");
+  EXPECT_EQ(parse_error("tuned:progres"), prefix + "give a target" + examples);
   EXPECT_NE(parse_error("tuned:waiting=5%,s=3").find("unknown option 's'"), std::string::npos)
       << parse_error("tuned:waiting=5%,s=3");
   EXPECT_FALSE(check({Tuned{Tuned::Measure::waiting, 1.2}}, 8));
@@ -66,7 +71,8 @@ TEST(Tuned, PromisesItsLargestStaleness) {
   EXPECT_EQ(promised_floor({staleness_3}, 100), 100 - Tuned::staleness_max);
   EXPECT_EQ(seen_workers({staleness_3}, 1000), Tuned::sample_max);
   EXPECT_EQ(seen_workers({staleness_3}, 7), 7U);
-  for (const Tuned& rule : {waiting_5, staleness_3}) {
+  EXPECT_EQ(promised_floor({by_progress}, 100), 100U);
+  for (const Tuned& rule : {waiting_5, staleness_3, by_progress}) {
     EXPECT_EQ(spread_bound({rule}), std::nullopt) << "a worker that no one draws delays no one";
     EXPECT_FALSE(is_bsp({rule}));
   }
@@ -74,7 +80,7 @@ TEST(Tuned, PromisesItsLargestStaleness) {
 
 /// Under any observations, however odd, s and beta stay in their limits.
 TEST(Tuner, KeepsItsLimits) {
-  for (const Tuned& rule : {waiting_5, staleness_3}) {
+  for (const Tuned& rule : {waiting_5, staleness_3, by_progress}) {
     Random random{1};
     Tuner tuner{rule};
     Tuner::Time now{};
@@ -83,7 +89,7 @@ TEST(Tuner, KeepsItsLimits) {
       // The lags and waits are all small, or all large, for 1000 steps each.
       const bool is_large = i / 1000 % 2 == 1;
       now += Tuner::Time{static_cast<std::int64_t>(random.exponential(is_large ? 1e3 : 1e8))};
-      tuner.arrive(now, step += 1000);
+      tuner.arrive(now, step += 1000, Descent{random.normal() * 1e9, random.normal() / 1e9});
       tuner.begin_draw();
       for (std::size_t k = 0; k < *tuner.barrier().sample; ++k)
         tuner.see(is_large ? random.below(step) : step);
@@ -93,6 +99,7 @@ TEST(Tuner, KeepsItsLimits) {
       ASSERT_NE(ssp, nullptr);
       ASSERT_LE(ssp->staleness, rule.largest_staleness());
       ASSERT_LE(*tuner.barrier().sample, Tuned::sample_max);
+      ASSERT_LE(tuner.state().waiting_share, 0.5);
       ASSERT_TRUE(std::isfinite(tuner.state().beta()) && std::isfinite(tuner.state().staleness()));
     }
   }
@@ -183,6 +190,20 @@ TEST(Tuner, IsMadeForTunedBarriersOnly) {
   EXPECT_FALSE(make_tuner(sampled(Ssp{4}, 2)));
   ASSERT_TRUE(make_tuner({staleness_3}));
   EXPECT_EQ(make_tuner({staleness_3})->barrier(), sampled(Ssp{3}, 8));
+  EXPECT_TRUE(make_tuner({by_progress}));
+  EXPECT_TRUE(moves_with_descent({by_progress}));
+  EXPECT_FALSE(moves_with_descent({waiting_5}) || moves_with_descent(sampled(Ssp{4}, 2)));
+}
+
+TEST(Tuner, HasMeansForASummary) {
+  EXPECT_EQ(print(TunedSum{}), "");
+  TunedSum sum;
+  sum.add(std::nullopt);
+  EXPECT_EQ(sum.workers, 0U);
+  sum.add(Tuner{staleness_3});
+  sum.add({1, 0, 0.255});
+  EXPECT_EQ(sum.workers, 2U);
+  EXPECT_EQ(print(sum), "s 1.5, beta 4.13; means over the workers");
 }
 
 }  // namespace

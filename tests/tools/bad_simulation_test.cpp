@@ -33,6 +33,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "sim --barrier absp",
                 {"--barrier: barrier absp: hands in some of a step's samples",
                  "valid: --level protocol, or another barrier"}},
+        BadLine{"ProgressAtTheStepLevel",
+                "sim --barrier tuned:progress",
+                {"--barrier: barrier tuned:progress: moves with the gradients of a model",
+                 "valid: --level protocol, tuned:waiting=5%"}},
         BadLine{"SimulatedAbspWithDynamicBatches",
                 "sim --level protocol --steps 5 --workers 4 --mode central --barrier absp --batch "
                 "dynamic:total=64",

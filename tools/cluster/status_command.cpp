@@ -163,9 +163,9 @@ nlohmann::ordered_json json_of(wire::JobId id, const ClusterSnapshot& snapshot) 
                                {"ranges_held", status.held},
                                {"samples", status.samples},
                                {"waited_s", static_cast<double>(status.waited_ns) / 1e9},
-                               {"draws", status.draws},
-                               {"passes", status.passes},
-                               {"drawn", status.drawn}});
+                               {"draws", status.draws.draws},
+                               {"passes", status.draws.passes},
+                               {"drawn", status.draws.drawn}});
   }
   return json;
 }

@@ -159,7 +159,7 @@ class AlgorithmOf final : public AnyModel {
                                                  const actor::TrainOptions& options) const {
     auto algorithm = make_for(data);
     if (!algorithm) return std::move(algorithm).error();
-    if (auto valid = core::check_hand_ins_without_samples(options.job.barrier); !valid)
+    if (auto valid = core::check_without_gradients(options.job.barrier); !valid)
       return std::move(valid).error();
     return actor::assign_algorithm<T>(*std::move(algorithm), options.job, options.resume);
   }

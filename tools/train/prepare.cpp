@@ -236,7 +236,7 @@ Result<void> check_hand_ins(const AnyModel& model, const barrier::Barrier& barri
                             bool dynamic_batches) {
   return model.learns_by_gradients()
              ? core::check_hand_ins(barrier, dynamic_batches, model.parameters())
-             : core::check_hand_ins_without_samples(barrier);
+             : core::check_without_gradients(barrier);
 }
 
 Result<void> check_gradient_options(const AnyModel& model, const Settings& settings) {

@@ -159,10 +159,9 @@ void add_figures(Json& json, const ResolvedJob& job, const actor::Progress& last
   json["spread"] = spread_json(last.spread);
   // On a cluster, nodes report steps at different times, so the largest lag is not known.
   if (job.id.empty()) json["max_lag"] = last.max_lag;
-  if (job.options.job.barrier.sample) {
-    json["draws"] = last.draws;
-    json["passes"] = last.passes;
-  }
+  if (job.options.job.barrier.sample) json.update({{"draws", last.draws}, {"passes", last.passes}});
+  if (last.tuned.workers > 0)
+    json["tuned"] = {{"s", last.tuned.mean_staleness()}, {"beta", last.tuned.mean_beta()}};
   if (job.options.job.cache)
     json.update({{"reads", last.reads.ranges}, {"pulls", last.reads.pulled}});
   if (!last.batches.empty()) json["batches"] = last.batches;
@@ -345,6 +344,7 @@ std::string summary_table(const EndedJob& ended) {
   text += report_row("batches", batches_text(last));
   if (!job.id.empty()) text += report_row("workers", fates_text(ended.workers));
   text += report_row("draws", draws_text(last));
+  text += report_row("tuned", barrier::print(last.tuned));
   if (options.job.cache && last.reads.ranges > 0)
     text += report_row("reads", reads_text(last.reads));
   text += report_row("evaluated", evaluations_text(ended));

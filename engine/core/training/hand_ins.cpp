@@ -27,4 +27,12 @@ Result<void> check_hand_ins_without_samples(const barrier::Barrier& barrier) {
                "ssp:s=4, asp"};
 }
 
+Result<void> check_without_gradients(const barrier::Barrier& barrier) {
+  if (barrier::moves_with_descent(barrier))
+    return Error{"barrier " + barrier::print(barrier) +
+                 ": moves with the gradients of a loss, and this job's updates are no gradients; "
+                 "valid: tuned:waiting=5%, tuned:staleness=3, pssp:s=4,beta=2"};
+  return check_hand_ins_without_samples(barrier);
+}
+
 }  // namespace starling::core

@@ -16,5 +16,8 @@ namespace starling::core {
                                           const std::vector<models::Parameter>& parameters);
 /// Refuses it for a job without samples.
 [[nodiscard]] Result<void> check_hand_ins_without_samples(const barrier::Barrier& barrier);
+/// Refuses it, and a barrier that moves with the descent of the loss, for a job whose updates are
+/// not gradients.
+[[nodiscard]] Result<void> check_without_gradients(const barrier::Barrier& barrier);
 
 }  // namespace starling::core

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "starling/barrier/tuner.hpp"
 #include "starling/engine/core/message.hpp"
 
 namespace starling::core {
@@ -37,9 +38,11 @@ struct StepsReport {
   /// How often workers' barriers have drawn, and have let them pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  /// The present s and beta of the workers' barriers; zeros unless the barrier tunes itself.
+  barrier::TunedSum tuned = {};
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.min, m.max, m.max_lag, m.draws, m.passes);
+    return std::tie(m.min, m.max, m.max_lag, m.draws, m.passes, m.tuned);
   }
 };
 

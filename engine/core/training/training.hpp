@@ -194,6 +194,9 @@ class Training {
   [[nodiscard]] Step first_step() const noexcept { return first_entry_.step; }
   /// Returns nullptr if this member has no worker.
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
+  /// Returns the s and beta that this member knows: of its own worker or, if it is the coordinator,
+  /// of all workers; zeros unless the barrier tunes itself.
+  [[nodiscard]] barrier::TunedSum tuned() const;
   /// Returns nullptr if this member is not the coordinator.
   [[nodiscard]] const Coordinator* coordinator() const noexcept { return coordinator_.get(); }
   /// Returns nullptr if the job deals neither samples nor work, or if its members never change.

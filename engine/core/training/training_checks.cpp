@@ -102,11 +102,22 @@ std::variant<Refusal, WorkerStep> Training::answer(const AskStep&) {
   return WorkerStep{worker_->step()};
 }
 
+barrier::TunedSum Training::tuned() const {
+  barrier::TunedSum sum;
+  if (coordinator_) sum.add(coordinator_->tuned());
+  if (worker_ && worker_->gate() != nullptr) sum.add(worker_->gate()->tuner());
+  return sum;
+}
+
 std::variant<Refusal, StepsReport> Training::answer(const AskSteps&) {
   if (!coordinator_) return Refusal{name_of(self_) + " is not the coordinator"};
   const auto [min, max] = coordinator_->spread();
-  return StepsReport{min, max, coordinator_->max_lag(), coordinator_->draws(),
-                     coordinator_->passes()};
+  return StepsReport{min,
+                     max,
+                     coordinator_->max_lag(),
+                     coordinator_->draws(),
+                     coordinator_->passes(),
+                     coordinator_->tuned()};
 }
 
 std::variant<Refusal, Value> Training::answer(const AskValue& question) {

@@ -39,7 +39,7 @@ void Coordinator::on(const Context& context, const Arrived& arrived) {
     return reconsider_waiting(context, arrived.worker);
   }
   state.waiting = true;
-  if (state.tuner) state.tuner->arrive(context.now, state.step);
+  if (state.tuner) state.tuner->arrive(context.now, state.step, arrived.descent);
   if (!try_to_release(context, arrived.worker)) waiting_.push_back(arrived.worker);
   reconsider_waiting(context, arrived.worker);
 }
@@ -350,6 +350,12 @@ void Coordinator::draw_others(const Context& context, MemberId id) {
     if (state.tuner) state.tuner->see(workers_[other].step);
     if (floor && !state.laggard && workers_[other].step < *floor) state.laggard = other;
   }
+}
+
+barrier::TunedSum Coordinator::tuned() const {
+  barrier::TunedSum sum;
+  for (const MemberId id : live_workers_) sum.add(workers_[id].tuner);
+  return sum;
 }
 
 void Coordinator::count_draw(bool passes) {

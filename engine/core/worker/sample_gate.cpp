@@ -53,11 +53,12 @@ std::optional<PaceReport> SampleGate::pace_report(Time now) const {
                     .waits = own_pace_.waits};
 }
 
-bool SampleGate::begin(const Context& context, Step own_step, Time automatic_interval) {
+bool SampleGate::begin(const Context& context, Step own_step, Time automatic_interval,
+                       std::optional<barrier::Descent> descent) {
   own_step_ = own_step;
   if (own_step < run_end_) return pass(context);
   automatic_interval_ = automatic_interval;
-  if (tuner_) tuner_->arrive(context.now, own_step);
+  if (tuner_) tuner_->arrive(context.now, own_step, descent);
   return start_draw(context);
 }
 

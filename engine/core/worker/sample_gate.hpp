@@ -54,8 +54,9 @@ class SampleGate {
   void on_push(const Context& context, Time step_time);
 
   /// The worker has finished step `own_step`, and wants to pass the barrier. If the job's recheck
-  /// interval is `auto`, the gate uses `automatic_interval`.
-  [[nodiscard]] bool begin(const Context& context, Step own_step, Time automatic_interval);
+  /// interval is `auto`, the gate uses `automatic_interval`. `descent` is that of the step.
+  [[nodiscard]] bool begin(const Context& context, Step own_step, Time automatic_interval,
+                           std::optional<barrier::Descent> descent = std::nullopt);
 
   /// The worker has joined. It begins at the lowest step of its first sample. If no drawn worker
   /// has begun, it draws more; if no worker at all has begun, the one with the lowest id begins at

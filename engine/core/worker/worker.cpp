@@ -197,7 +197,7 @@ void Worker::compute(const Context& context) {
   std::uint64_t samples_max = UINT64_MAX;
   if (share_.taken)
     samples_max = must_hand_in() ? micro_batch_of(samples_of_step_) : samples_of_step_;
-  context.out.push_back(Compute{step_, values_, share_, samples_max});
+  context.out.push_back(Compute{step_, values_, share_, samples_max, former_});
 }
 
 /// Another worker has computed its batch. If the worker has not begun this step yet, it will
@@ -213,6 +213,9 @@ void Worker::on_update(const Context& context, Step step, Update update) {
   if (phase_ != Phase::computing || step != step_) return;
   const bool is_whole = share_.taken && update.samples > 0 && update.samples == samples_of_step_;
   if (is_whole && !must_hand_in()) context.send(ToCoordinator{}, BatchDone{options_.id, step_ + 1});
+  descent_ = update.descent;
+  if (barrier::moves_with_descent(options_.barrier))
+    former_ = std::make_shared<const FormerStep>(FormerStep{std::move(values_), update.parts});
   values_.clear();  // releases the buffers, so that an owner need not copy a range to change it
   phase_ = Phase::writing;
   samples_in_flight_ = update.samples;

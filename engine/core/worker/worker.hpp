@@ -238,6 +238,9 @@ class Worker {
 
   /// The values that were read, kept until the update is there.
   std::vector<Value> values_;
+  /// The last step, and the descent to its values, if the barrier moves with the descent.
+  std::shared_ptr<const FormerStep> former_;
+  std::optional<barrier::Descent> descent_;
 
   /// The requests of workers that want a Notice when this worker has caught up, by worker.
   std::map<MemberId, NotifyRequest> notify_requests_;

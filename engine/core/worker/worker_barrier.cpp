@@ -8,9 +8,9 @@ namespace starling::core {
 void Worker::ask_to_pass_barrier(const Context& context) {
   if (!gate_) {
     const bool goes_on = step_ < run_end_;
-    context.send(ToCoordinator{}, Arrived{options_.id, step_, goes_on});
+    context.send(ToCoordinator{}, Arrived{options_.id, step_, goes_on, descent_});
     if (goes_on) pass_barrier(context);
-  } else if (gate_->begin(context, step_, step_times_.recheck_interval())) {
+  } else if (gate_->begin(context, step_, step_times_.recheck_interval(), descent_)) {
     pass_barrier(context);
   }
 }

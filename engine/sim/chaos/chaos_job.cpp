@@ -173,6 +173,9 @@ core::DealOptions ChaosJob::deal() const {
 core::Update ChaosJob::update(std::size_t slot, core::Step step, std::size_t samples) const {
   core::Update update;
   update.samples = static_cast<std::uint32_t>(samples);
+  // The barrier becomes tighter for some steps, and looser for others.
+  if (barrier::moves_with_descent(scenario_.barrier))
+    update.descent = barrier::Descent{1, step / 4 % 2 == 0 ? -1.0 : 1.0};
   auto values = core::Buffer::make<double>(4);
   const auto number = static_cast<double>(1009 * slot + step + 1);
   std::ranges::copy(std::array{1.0, static_cast<double>(step + 1), number, number},

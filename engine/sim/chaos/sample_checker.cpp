@@ -6,11 +6,12 @@ namespace starling::sim {
 
 std::string SampleChecker::on_compute(std::size_t slot, core::MemberId worker,
                                       const core::Compute& compute) {
-  const auto& [step, values, share, samples_max] = compute;
+  const core::Step step = compute.step;
+  const core::WorkShare& share = compute.share;
   std::vector<models::DealtSample>& batch = batches_[{slot, step}];
   if (share.taken) {
     share.order->batch_after(share.index, *share.taken, batch);
-    if (batch.size() > samples_max) batch.resize(samples_max);
+    if (batch.size() > compute.samples_max) batch.resize(compute.samples_max);
     const auto last = last_.find(slot);
     std::uint64_t expected = 0;
     if (last != last_.end() && last->second.share.order == share.order)

@@ -85,8 +85,9 @@ std::optional<barrier::Barrier> draw_tuned(std::uint64_t seed) {
   using enum barrier::Tuned::Measure;
   Random random = Random::stream(seed, 3);
   if (random.below(8) > 0) return std::nullopt;
-  const bool is_waiting = random.below(2) == 0;
-  return barrier::Barrier{is_waiting ? barrier::Tuned{waiting, 0.3} : barrier::Tuned{staleness, 1}};
+  static constexpr std::array choices{barrier::Tuned{waiting, 0.3}, barrier::Tuned{staleness, 1},
+                                      barrier::Tuned{progress}};
+  return barrier::Barrier{choices[random.below(choices.size())]};
 }
 
 /// Draws absp for one seed in four of central mode. Draws from another stream, so that seeds draw

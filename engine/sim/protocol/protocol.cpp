@@ -7,6 +7,7 @@
 #include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
 #include "starling/base/to_duration.hpp"
+#include "starling/engine/work/descent.hpp"
 
 namespace starling::sim {
 namespace {
@@ -205,6 +206,9 @@ void Protocol::handle(UpdateDue& due) {
   core::Update update;
   try {
     update = job_.compute(due.at, due.compute);
+    if (due.compute.former)
+      update.descent =
+          core::descent_from(*due.compute.former, due.compute.values, update.parts, *job_.layout);
   } catch (const std::exception& fault) {
     return fail_step(due.at, step, fault.what());
   }

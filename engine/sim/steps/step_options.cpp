@@ -57,6 +57,11 @@ Result<void> check(const StepOptions& options) {
     return Error{"barrier " + barrier::print(options.barrier) +
                  ": hands in some of a step's samples, and the step level simulates steps without "
                  "samples; valid: --level protocol, or another barrier"};
+  if (barrier::moves_with_descent(options.barrier))
+    return Error{
+        "barrier " + barrier::print(options.barrier) +
+        ": moves with the gradients of a model, and the step level simulates steps without "
+        "gradients; valid: --level protocol, tuned:waiting=5%, tuned:staleness=3"};
   const bool is_central = core::keeps_steps_centrally(options.mode);
   if (is_central && barrier::is_weighted(options.barrier))
     return Error{"barrier " + barrier::print(options.barrier) +

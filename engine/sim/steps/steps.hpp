@@ -143,7 +143,8 @@ struct Learner {
 /// years, if steps or the recheck interval take no time, if the last step is 0, or if the slowness
 /// factors or the absences are invalid or not as many as the workers.
 [[nodiscard]] Result<void> check_of_both_levels(const StepOptions& options);
-/// Returns an error if steps cannot be simulated with the options: also if the barrier needs paces,
+/// Returns an error if steps cannot be simulated with the options: also if the barrier has rounds,
+/// hands in early or moves with the descent of the loss,
 /// if a coordinator keeps the steps and the barrier is weighted, or if workers ask others that may
 /// be away, but draw again at each arrival.
 [[nodiscard]] Result<void> check(const StepOptions& options);

@@ -88,8 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
                                      "pssp:s=3,beta=1", "pssp:s=3,beta=4", "pbsp:beta=0",
                                      "ssp:s=inf", "pssp:s=3,beta=1,draw=availability",
                                      "pbsp:beta=4,draw=speed", "tuned:waiting=20%",
-                                     "tuned:staleness=1", "dssp:low=2,high=6", "ebsp:ahead=4",
-                                     "absp", "fluent:s=3,p=0.5", "quorum:q=0.7",
+                                     "tuned:staleness=1", "tuned:progress", "dssp:low=2,high=6",
+                                     "ebsp:ahead=4", "absp", "fluent:s=3,p=0.5", "quorum:q=0.7",
                                      "pquorum:q=0.6,beta=4", "pdssp:low=2,high=6,beta=1",
                                      "pdssp:low=2,high=6,cap,beta=4", "pfluent:s=3,p=0.5,beta=1",
                                      "pfluent:s=3,p=0.5,beta=4,draw=speed")));

@@ -177,7 +177,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{core::Mode::peer, "pbsp:beta=4", "notify"},
                     Case{core::Mode::peer, "pssp:s=1,beta=2", "notify+interval:auto"},
                     Case{core::Mode::peer, "tuned:waiting=20%", "notify+interval:auto"},
-                    Case{core::Mode::hybrid, "tuned:staleness=1", "notify"}));
+                    Case{core::Mode::hybrid, "tuned:staleness=1", "notify"},
+                    Case{core::Mode::central, "tuned:progress", "arrival"},
+                    Case{core::Mode::peer, "tuned:progress", "notify+interval:auto"}));
 
 }  // namespace
 }  // namespace starling::actor

@@ -47,6 +47,12 @@ INSTANTIATE_TEST_SUITE_P(
                  "barrier absp: hands in some of a step's samples, and the step level simulates "
                  "steps without samples; valid: --level protocol, or another barrier"},
         BadSteps{
+            "ABarrierThatMovesWithGradients",
+            [](StepOptions& o) { o.barrier = {barrier::Tuned{barrier::Tuned::Measure::progress}}; },
+            "barrier tuned:progress: moves with the gradients of a model, and the step level "
+            "simulates steps without gradients; valid: --level protocol, tuned:waiting=5%, "
+            "tuned:staleness=3"},
+        BadSteps{
             "BarrierWithRounds", [](StepOptions& o) { o.barrier = {barrier::Ebsp{}}; },
             "barrier ebsp:ahead=15: lets all workers go on together, which a simulation at the "
             "step level does not do; valid: --level protocol, or another barrier"},

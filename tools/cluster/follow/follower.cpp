@@ -239,8 +239,9 @@ JobReport Follower::make_report() {
     if (member.state == static_cast<std::uint8_t>(State::failed) && is_member(member) &&
         report.failure.empty())
       report.failure = member.why.empty() ? "a member has failed" : member.why;
-    progress.draws += member.draws;
-    progress.passes += member.passes;
+    progress.draws += member.draws.draws;
+    progress.passes += member.draws.passes;
+    if (is_member(member)) progress.tuned.add(member.draws.tuned);
     progress.reads += member.reads;
     loss_count += member.loss_count;
     loss_sum += member.loss_sum;
