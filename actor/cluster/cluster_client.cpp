@@ -37,8 +37,8 @@ class ClusterClient::Impl {
                                                       const wire::RequestBody& body,
                                                       std::chrono::milliseconds timeout) {
     std::unique_lock lock{mutex_};
-    for (const std::string& address : addresses) pending_.push_back({++number_, address, {}, {}});
-    await_replies(lock, body, timeout, timeout);
+    for (const std::string& address : addresses) add_request(address, body);
+    await_replies(lock, timeout, timeout);
     std::vector<std::optional<wire::ReplyBody>> replies;
     for (PendingRequest& request : pending_) replies.push_back(std::move(request.reply));
     pending_.clear();
@@ -53,16 +53,32 @@ class ClusterClient::Impl {
     for (const std::string& address : addresses) {
       const auto open = std::ranges::find(open_, address, &PendingRequest::address);
       if (open == open_.end())
-        pending_.push_back({++number_, address, {}, {}});
+        add_request(address, body);
       else
         pending_.push_back(std::move(*open));
     }
     open_.clear();
-    await_replies(lock, body, timeout, grace);
+    await_replies(lock, timeout, grace);
     std::vector<std::optional<wire::ReplyBody>> replies;
     for (PendingRequest& request : pending_) {
       replies.push_back(std::move(request.reply));
       if (!replies.back()) open_.push_back(std::move(request));
+    }
+    pending_.clear();
+    return replies;
+  }
+
+  std::vector<std::optional<TimedReply>> ask_each(
+      const std::vector<std::pair<std::string, wire::RequestBody>>& requests,
+      std::chrono::milliseconds timeout, std::chrono::milliseconds grace) {
+    std::unique_lock lock{mutex_};
+    for (const auto& [address, body] : requests) add_request(address, body);
+    await_replies(lock, timeout, grace);
+    std::vector<std::optional<TimedReply>> replies;
+    for (PendingRequest& request : pending_) {
+      replies.emplace_back();
+      if (request.reply)
+        replies.back() = {*std::move(request.reply), request.first_sent_at, request.received_at};
     }
     pending_.clear();
     return replies;
@@ -73,19 +89,22 @@ class ClusterClient::Impl {
   struct PendingRequest {
     std::uint64_t number = 0;
     std::string address;
-    std::optional<wire::ReplyBody> reply;
-    /// When it was sent last.
+    wire::RequestBody body;
+    std::optional<wire::ReplyBody> reply = {};
+    /// When it was sent first and last, and when the reply came.
+    Clock::time_point first_sent_at{};
     Clock::time_point sent_at{};
+    Clock::time_point received_at{};
   };
+
+  void add_request(const std::string& address, const wire::RequestBody& body) {
+    pending_.push_back({++number_, address, body});
+  }
 
   /// Sends the pending requests, and again what gets no reply for some time. Returns when all have
   /// a reply, after `timeout`, or `grace` after the first reply. Requires: `lock` holds mutex_.
-  void await_replies(std::unique_lock<std::mutex>& lock, const wire::RequestBody& body,
-                     std::chrono::milliseconds timeout, std::chrono::milliseconds grace) {
-    // The reply to ReadRanges is large, and must have time to arrive before the request is
-    // repeated.
-    const std::chrono::milliseconds resend_after =
-        std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : 500ms;
+  void await_replies(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds timeout,
+                     std::chrono::milliseconds grace) {
     for (const PendingRequest& request : pending_) contacted_.insert(request.address);
     const auto has_answered = [](const PendingRequest& request) {
       return request.reply.has_value();
@@ -100,9 +119,14 @@ class ClusterClient::Impl {
       auto wait_end = deadline;
       for (PendingRequest& request : pending_) {
         if (request.reply) continue;
+        // The reply to ReadRanges is large, and must have time to arrive before the request is
+        // repeated.
+        const std::chrono::milliseconds resend_after =
+            std::holds_alternative<wire::ReadRanges>(request.body) ? 5'000ms : 500ms;
         if (Clock::now() >= request.sent_at + resend_after) {
-          send(request.address, request.number, body);
           request.sent_at = Clock::now();
+          if (request.first_sent_at == Clock::time_point{}) request.first_sent_at = request.sent_at;
+          send(request.address, request.number, request.body);
         }
         wait_end = std::min(wait_end, request.sent_at + resend_after);
       }
@@ -135,6 +159,7 @@ class ClusterClient::Impl {
     PendingRequest* request = find(reply->number);
     if (request == nullptr || !sender.may_be_at(request->address)) return;
     request->reply = std::move(reply->body);
+    request->received_at = Clock::now();
     reply_received_.notify_one();
   }
 
@@ -171,6 +196,12 @@ std::vector<std::optional<wire::ReplyBody>> ClusterClient::ask_briefly(
     const std::vector<std::string>& addresses, const wire::RequestBody& body,
     std::chrono::milliseconds timeout, std::chrono::milliseconds grace) {
   return impl_->ask_briefly(addresses, body, timeout, grace);
+}
+
+std::vector<std::optional<ClusterClient::TimedReply>> ClusterClient::ask_each(
+    const std::vector<std::pair<std::string, wire::RequestBody>>& requests,
+    std::chrono::milliseconds timeout, std::chrono::milliseconds grace) {
+  return impl_->ask_each(requests, timeout, grace);
 }
 
 Result<wire::ReplyBody> ClusterClient::ask(const std::string& address,

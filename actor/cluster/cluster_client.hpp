@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "starling/actor/security/endpoint.hpp"
@@ -42,6 +43,17 @@ class ClusterClient {
   /// sends no new request. So all calls of this function must have the same `body`.
   [[nodiscard]] std::vector<std::optional<wire::ReplyBody>> ask_briefly(
       const std::vector<std::string>& addresses, const wire::RequestBody& body,
+      std::chrono::milliseconds timeout, std::chrono::milliseconds grace);
+  struct TimedReply {
+    wire::ReplyBody body;
+    /// The node has made the reply between these two times.
+    std::chrono::steady_clock::time_point asked_at;
+    std::chrono::steady_clock::time_point received_at;
+  };
+  /// As ask_all(), but with a request of its own for each address, and once a node has answered,
+  /// waits for at most `grace` for the others.
+  [[nodiscard]] std::vector<std::optional<TimedReply>> ask_each(
+      const std::vector<std::pair<std::string, wire::RequestBody>>& requests,
       std::chrono::milliseconds timeout, std::chrono::milliseconds grace);
   /// As ask(), for a request whose reply is an R.
   template <class R>

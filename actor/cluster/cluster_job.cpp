@@ -281,6 +281,20 @@ void ClusterJob::read_ranges(core::RangeId from, bool with_state,
   });
 }
 
+wire::TraceIntervals ClusterJob::trace(std::uint64_t from) {
+  const auto in_ns = [](core::Time time) {
+    return static_cast<std::uint64_t>(std::max(core::Time{}, time).count());
+  };
+  TraceBuffer::Part part = local_->read_trace(from);
+  wire::TraceIntervals reply{node_, in_ns(local_->now()), part.first, {}};
+  reply.intervals.reserve(part.intervals.size());
+  for (const auto& [worker, interval] : part.intervals)
+    reply.intervals.push_back({worker, in_ns(interval.from), in_ns(interval.to - interval.from),
+                               interval.step, interval.awaited,
+                               static_cast<std::uint8_t>(interval.activity)});
+  return reply;
+}
+
 wire::JobSummary ClusterJob::outcome_of(const wire::JobStatus& status) {
   using State = actor::MemberReport::State;
   if (!status.give_up_reason.empty()) return {wire::JobState::failed, status.give_up_reason};

@@ -157,6 +157,9 @@ class ClusterJob {
   /// them on a thread of the job's.
   void read_ranges(core::RangeId from, bool with_state, std::function<void(wire::Ranges)> on_read);
 
+  /// Returns what the workers here have done when, from interval number `from` on.
+  [[nodiscard]] wire::TraceIntervals trace(std::uint64_t from);
+
   [[nodiscard]] LocalJob& local() noexcept { return *local_; }
   [[nodiscard]] const PreparedJob& prepared() const noexcept { return *prepared_; }
   [[nodiscard]] const wire::JobSettings& settings() const noexcept { return settings_; }

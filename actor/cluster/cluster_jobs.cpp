@@ -48,6 +48,12 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetJobRec
   reply(requester, history_.records());
 }
 
+void ClusterNode::Impl::answer(const Requester& requester, const wire::GetTrace& request) {
+  const JobPtr job = find(request.job);
+  if (!job) return reply(requester, refuse_unknown(request.job));
+  reply(requester, job->trace(request.from));
+}
+
 void ClusterNode::Impl::answer(const Requester& requester, const wire::StopJob& request) {
   const JobPtr job = find(request.job);
   if (!job && prepared_.contains(request.job))

@@ -180,6 +180,7 @@ class ClusterNode::Impl {
   [[nodiscard]] std::vector<wire::JobStatus> preparing_jobs() const;
   void answer(const Requester& requester, const wire::GetLog& request);
   void answer(const Requester& requester, const wire::GetJobRecords&);
+  void answer(const Requester& requester, const wire::GetTrace& request);
   void answer(const Requester& requester, const wire::StopJob& request);
   void answer(const Requester& requester, const wire::CloseJob& request);
   /// Records how the job ended, and tears it down.
@@ -187,6 +188,7 @@ class ClusterNode::Impl {
 
   // --- requests (cluster_requests.cpp) ---
 
+  static wire::Refused refuse_unknown(JobId id);
   /// Tries to join a job that runs on node `target` and not here, unless this node has tried
   /// before.
   void try_to_join(const wire::JobStatus& job, const NodeAddress& address);

@@ -15,11 +15,11 @@ constexpr std::chrono::milliseconds pause_max = 10s;
 constexpr std::chrono::milliseconds stop_timeout = 10s;
 constexpr std::chrono::milliseconds stop_again_after = 1s;
 
-wire::Refused refuse_unknown(wire::JobId id) {
+}  // namespace
+
+wire::Refused ClusterNode::Impl::refuse_unknown(JobId id) {
   return wire::Refused{"job " + std::to_string(id) + ": this node does not have it"};
 }
-
-}  // namespace
 
 void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddress& address) {
   // After a partition, that node may still run a job that was closed in the meantime.

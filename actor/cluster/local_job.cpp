@@ -52,6 +52,7 @@ class LocalJobImpl final : public LocalJob {
     job_context_->delay = job.delay;
     job_context_->slowdown_factors = slowdown_factors(job.stragglers, job.workers).value();
     job_context_->seed = job.seed;
+    job_context_->trace_buffer = std::make_shared<TraceBuffer>();
     job_context_->clock = &system_.clock();
     job_context_->start = job_context_->clock->now();
   }
@@ -181,6 +182,11 @@ class LocalJobImpl final : public LocalJob {
     }
     return latest;
   }
+
+  TraceBuffer::Part read_trace(std::uint64_t from) override {
+    return job_context_->trace_buffer->read(from);
+  }
+  core::Time now() override { return job_context_->now(); }
 
   void read_ranges(const actor::ReadRanges& request,
                    std::function<void(std::vector<core::RangeState>)> on_read) override {

@@ -10,6 +10,7 @@
 
 #include "starling/actor/job/assignment.hpp"
 #include "starling/actor/job/job.hpp"
+#include "starling/actor/job/trace_buffer.hpp"
 #include "starling/actor/types.hpp"
 #include "starling/base/result.hpp"
 
@@ -73,6 +74,11 @@ class LocalJob {
   [[nodiscard]] virtual std::vector<actor::MemberReport> reports() = 0;
   /// Returns the latest configuration that a member here knows; null before the first.
   [[nodiscard]] virtual core::ConfigurationPtr configuration() = 0;
+  /// Returns what the workers here have done when, from interval number `from` on
+  /// (TraceBuffer::read).
+  [[nodiscard]] virtual TraceBuffer::Part read_trace(std::uint64_t from) = 0;
+  /// The time since the job started here, which the intervals of read_trace() count from.
+  [[nodiscard]] virtual core::Time now() = 0;
   /// Reads the present states of the ranges that members here are primary of, and calls `on_read`
   /// with them on a thread of this job's. `request` bounds what each member returns. Leaves out a
   /// member that does not answer within 2 s.

@@ -54,6 +54,8 @@ struct JobContext {
   LatestDeals deals;
   /// Records what the workers do; null if nobody wants to know.
   Timeline* timeline = nullptr;
+  /// On nodes: where the workers' intervals go; null in one process.
+  std::shared_ptr<TraceBuffer> trace_buffer;
   /// The clock of the actor system and its timers; set before the first actor is spawned.
   const caf::actor_clock* clock = nullptr;
   /// When the job started, by `clock`.

@@ -15,6 +15,15 @@ void MemberHost::on_computed(const Computed& computed) {
   if (timeline_ != nullptr) timeline_->hold_back(job_context_->now());
 }
 
+/// During a pause, postpones the computation. A pause takes effect here, because at this time every
+/// owner has all updates that the worker has pushed.
+void MemberHost::execute(core::Compute& compute) {
+  const core::Time now = job_context_->now();
+  if (now >= paused_until_) return begin_computation(compute);
+  postponed_compute_ = std::move(compute);
+  if (timeline_ != nullptr) timeline_->pause(now);
+}
+
 void MemberHost::begin_computation(core::Compute& compute) {
   const auto due_at = executor_.delay(compute, random_);
   if (!due_at) return executor_.compute(self(), compute);
@@ -29,6 +38,7 @@ void MemberHost::resume_if_due() {
   }
   if (!postponed_compute_ || job_context_->now() < paused_until_) return;
   core::Compute compute = *std::exchange(postponed_compute_, std::nullopt);
+  if (timeline_ != nullptr) timeline_->compute(job_context_->now());
   begin_computation(compute);
 }
 

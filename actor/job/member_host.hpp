@@ -49,8 +49,11 @@ class MemberHost : public actor::MemberActor::base {
         random_(Random::stream(job_context_->seed, options.self.id, options.self.incarnation)),
         executor_(job_context_, options.self.id),
         core_(std::move(options)) {
+    const core::MemberId id = core_.self().id;
     if (job_context_->timeline != nullptr && core_.self().works)
-      timeline_ = &job_context_->timeline->of(core_.self().id);
+      timeline_ = &job_context_->timeline->of(id);
+    else if (job_context_->trace_buffer && core_.self().works)
+      timeline_ = &own_timeline_.emplace(job_context_->trace_buffer, id, job_context_->now());
     set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
       const std::string why = core::name_of(core_.self()) + ": " + run_catching([&] {
                                                                      std::rethrow_exception(thrown);
@@ -202,14 +205,7 @@ class MemberHost : public actor::MemberActor::base {
   }
   void execute(const core::MemberTimer& timer) { schedule(timer.at, actor::TimerFired{timer.key}); }
   void execute(const core::Plan& plan) { executor_.plan(self(), plan); }
-  /// During a pause, postpones the computation. A pause takes effect here, because at this time
-  /// every owner has all updates that the worker has pushed.
-  void execute(core::Compute& compute) {
-    if (job_context_->now() < paused_until_)
-      postponed_compute_ = std::move(compute);
-    else
-      begin_computation(compute);
-  }
+  void execute(core::Compute& compute);
   void execute(const core::CutShort& cut);
   void execute(const core::Done&) { report_to_observer(); }
   void execute(const core::Fail& failure) { record_failure(failure.why); }
@@ -358,6 +354,8 @@ class MemberHost : public actor::MemberActor::base {
   Core core_;
   /// Where to record what the worker does; null if it is not recorded, or if there is no worker.
   WorkerTimeline* timeline_ = nullptr;
+  /// On nodes: what `timeline_` points to.
+  std::optional<WorkerTimeline> own_timeline_;
   /// False from each report until the observer returns a report credit.
   bool may_report_ = true;
   /// The step, the sum of the losses and their number in the last report.

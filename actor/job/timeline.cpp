@@ -5,8 +5,8 @@
 namespace starling::actor {
 
 std::string_view name_of(Activity activity) {
-  constexpr std::array<std::string_view, 7> names{"start", "plan",  "read", "compute",
-                                                  "delay", "write", "wait"};
+  constexpr std::array<std::string_view, 9> names{"start", "plan", "read", "compute", "delay",
+                                                  "write", "wait", "hold", "pause"};
   return names.at(static_cast<std::size_t>(activity));
 }
 
@@ -23,9 +23,10 @@ Activity WorkerTimeline::activity_in(core::Worker::Phase phase) {
       return Activity::write;
     case Phase::waiting:
       return Activity::wait;
+    case Phase::held:
+      return Activity::hold;
     case Phase::idle:
     case Phase::entering:  // only on nodes
-    case Phase::held:      // only on nodes
     case Phase::done:
     case Phase::failed:
       break;
@@ -58,6 +59,10 @@ void WorkerTimeline::begin(core::Time now, Activity activity, core::Step step) {
 
 void WorkerTimeline::close(core::Time now) {
   if (is_over_ || now <= open_.from) return;
+  if (buffer_) {
+    open_.to = now;
+    return buffer_->add(worker_, open_);
+  }
   if (intervals_.size() == intervals_max_) {
     if (dropped_++ == 0) dropped_from_ = open_.from;
     return;

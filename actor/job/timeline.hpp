@@ -5,44 +5,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "starling/engine/core/worker/worker.hpp"
+#include "starling/actor/job/interval.hpp"
+#include "starling/actor/job/trace_buffer.hpp"
 
 namespace starling::actor {
-
-/// The kinds of intervals of a worker.
-enum class Activity : std::uint8_t {
-  /// It has not begun its first step.
-  start,
-  /// It chooses which ranges it reads.
-  plan,
-  read,
-  /// Its step is computed, or waits for a thread that computes it.
-  compute,
-  /// Its update is held back: by an injected delay, or because the worker is a straggler.
-  delay,
-  write,
-  /// It waits at the barrier.
-  wait
-};
-
-/// Returns the enumerator's name.
-[[nodiscard]] std::string_view name_of(Activity activity);
-
-struct Interval {
-  /// Times since the job started.
-  core::Time from{};
-  core::Time to{};
-  /// The step that the worker makes, counted from 1; the step that it has finished if it waits at
-  /// the barrier. 0 if the worker has not begun.
-  core::Step step = 0;
-  /// The laggard for which the worker waits at the barrier, if its draws name one.
-  std::optional<core::MemberId> awaited = std::nullopt;
-  Activity activity = Activity::start;
-};
 
 /// The intervals of one worker. They follow each other without a gap, from the start of the job.
 /// Intervals without a duration are left out. While the job runs, only the worker's actor uses it.
@@ -52,6 +23,11 @@ class alignas(64) WorkerTimeline {
   /// Requires: `intervals_max` > 0.
   explicit WorkerTimeline(std::size_t intervals_max) : intervals_max_(intervals_max) {
     intervals_.reserve(intervals_max);  // takes memory only when it is used
+  }
+  /// Adds the intervals of `worker`, which begins at `now`, to `buffer` and keeps none itself.
+  WorkerTimeline(std::shared_ptr<TraceBuffer> buffer, core::MemberId worker, core::Time now)
+      : buffer_(std::move(buffer)), worker_(worker) {
+    open_.from = now;
   }
 
   /// Records a change of the worker's phase, step or laggard. Called after each event of the
@@ -65,8 +41,9 @@ class alignas(64) WorkerTimeline {
 
   /// Called when the step has been computed and its update is held back, by a delay.
   void hold_back(core::Time now) { begin(now, Activity::delay, step_ + 1); }
-  /// Called when the delay ends before the step is computed. (If workers hand in early, the delay
-  /// comes first.)
+  /// Called when the computation waits until the job's pause is over.
+  void pause(core::Time now) { begin(now, Activity::pause, step_ + 1); }
+  /// Called when the step is computed after a delay, as workers that hand in early do, or after a pause.
   void compute(core::Time now) { begin(now, Activity::compute, step_ + 1); }
 
   /// Called when the worker's actor ends.
@@ -89,8 +66,11 @@ class alignas(64) WorkerTimeline {
   void begin(core::Time now, Activity activity, core::Step step);
   void close(core::Time now);
 
-  std::size_t intervals_max_;
+  std::size_t intervals_max_ = 0;
   std::vector<Interval> intervals_;
+  /// Null in one process.
+  std::shared_ptr<TraceBuffer> buffer_;
+  core::MemberId worker_ = 0;
   /// The present interval, whose end is not known yet.
   Interval open_;
   core::Worker::Phase phase_ = core::Worker::Phase::idle;

@@ -33,7 +33,6 @@ struct JobSummary {
   std::string why = {};
   /// The job's results as names and values, as `submit --json` prints them.
   std::vector<std::pair<std::string, double>> figures = {};
-
   static constexpr auto fields(auto& m) { return std::tie(m.state, m.why, m.figures); }
 };
 
@@ -54,7 +53,6 @@ struct PrepareJob {
   std::uint32_t nodes = 1;
   /// The name of the client that submitted the job. The node that received SubmitJob fills it in.
   std::string client = {};
-
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.settings, m.nodes, m.client); }
 };
 /// Asks the receiver to start a prepared job with its members in the initial configuration.
@@ -102,7 +100,6 @@ struct StopJob {
   JobId job = 0;
   /// True if the job has reached its goal; false if it is stopped early.
   bool is_done = false;
-
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.is_done); }
 };
 /// Asks the receiver to end its members of a job, because nobody needs the job's model any more.
@@ -110,7 +107,6 @@ struct CloseJob {
   JobId job = 0;
   /// Absent if no client has followed the job to its end.
   std::optional<JobSummary> summary = {};
-
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.summary); }
 };
 /// Asks for JobRecords: the jobs that the receiver took part in and that have ended.
@@ -120,6 +116,12 @@ struct GetLog {
   std::uint64_t from = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.from); }
 };
+/// Asks for what the receiver's workers of a job have done when, from interval number `from` on.
+struct GetTrace {
+  JobId job = 0;
+  std::uint64_t from = 0;
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.from); }
+};
 /// Asks the receiver to hand over the ranges that it owns, and to leave the cluster.
 struct LeaveCluster {};
 /// Asks the receiver to close its connections to the sender, which has no more requests. There is
@@ -127,7 +129,7 @@ struct LeaveCluster {};
 struct Disconnect {};
 using RequestBody =
     std::variant<SubmitJob, PrepareJob, StartJob, GetStatus, GetJob, ReadRanges, StopJob, CloseJob,
-                 PauseJob, GetLog, LeaveCluster, Disconnect, GetJobRecords>;
+                 PauseJob, GetLog, LeaveCluster, Disconnect, GetJobRecords, GetTrace>;
 
 // --- replies ------------------------------------------------------------------------------------
 
@@ -137,7 +139,6 @@ struct Refused {
   /// True if the only reason is that another job has the same name: the client may try another
   /// name.
   bool is_name_taken = false;
-
   static constexpr auto fields(auto& m) { return std::tie(m.why, m.is_name_taken); }
 };
 /// The receiver has done what was requested.
@@ -148,7 +149,6 @@ struct JobPrepared {
   std::uint64_t fingerprint = 0;
   /// The number of ranges of the model.
   std::uint32_t ranges = 0;
-
   static constexpr auto fields(auto& m) { return std::tie(m.fingerprint, m.ranges); }
 };
 /// The reply to SubmitJob: the job has begun.
@@ -158,7 +158,6 @@ struct JobStarted {
   /// The names of the nodes that have died or left since the job was submitted. The job begins
   /// without them.
   std::vector<std::string> lost;
-
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.lost); }
 };
 /// The draws of one member (actor::Report, which explains the fields).
@@ -201,7 +200,6 @@ struct MemberStatus {
 struct WorkerUpdates {
   core::MemberIncarnation worker;
   std::uint64_t updates = 0;
-
   static constexpr auto fields(auto& m) { return std::tie(m.worker, m.updates); }
 };
 /// The size of a job's model, and the updates that it has received.
@@ -334,7 +332,6 @@ struct Ranges {
   std::vector<core::RangeState> states;
   /// The number of the range to ask for next; 0 if there are no more.
   core::RangeId next = 0;
-
   static constexpr auto fields(auto& m) { return std::tie(m.states, m.next); }
 };
 struct LogLine {
@@ -343,7 +340,6 @@ struct LogLine {
   /// The name of the job that the line is about; empty if it is about no job.
   std::string job = {};
   std::string text = {};
-
   static constexpr auto fields(auto& m) { return std::tie(m.time_us, m.job, m.text); }
 };
 /// The reply to GetLog.
@@ -356,8 +352,30 @@ struct LogLines {
 
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.lines, m.next); }
 };
+/// An interval of a worker (actor::Interval), in ns since the job started on its node.
+struct TraceInterval {
+  core::MemberId worker = 0;
+  std::uint64_t from_ns = 0;
+  std::uint64_t duration_ns = 0;
+  core::Step step = 0;
+  std::optional<core::MemberId> awaited = {};
+  std::uint8_t activity = 0;
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.worker, m.from_ns, m.duration_ns, m.step, m.awaited, m.activity);
+  }
+};
+/// The reply to GetTrace. The intervals of a worker are in the order of time.
+struct TraceIntervals {
+  /// The sender, and when it made this reply, counted as the intervals are.
+  NodeId node = 0;
+  std::uint64_t now_ns = 0;
+  /// The number of the first interval: more than what was asked for if those before were dropped.
+  std::uint64_t first = 0;
+  std::vector<TraceInterval> intervals;
+  static constexpr auto fields(auto& m) { return std::tie(m.node, m.now_ns, m.first, m.intervals); }
+};
 using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobDescription, Ranges,
-                               LogLines, JobStarted, JobRecords>;
+                               LogLines, JobStarted, JobRecords, TraceIntervals>;
 
 /// The requester chooses `number`; the reply has the same.
 struct Request {

@@ -41,7 +41,7 @@ AdviseArguments::AdviseArguments(CLI::App& program)
       "each "
       "row\nof a worker to the next, and how many seconds the step took without waiting at a "
       "barrier. Each\nline ends with a new line. At least 20 steps of each of 2 to 64 workers.\n"
-      "A trace is the file of `train --trace`; its intervals of waiting do not count.\n"
+      "A trace is the file of `train` or `submit --trace`; its intervals of waiting do not count.\n"
       "Simulates every message of a small job whose workers take the recorded times, in blocks of "
       "16\nconsecutive steps drawn at random, and compares how soon a noisy quadratic model "
       "reaches 1 % of\nits first loss: at a learning rate that bears stale updates (a third of the "

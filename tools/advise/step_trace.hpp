@@ -37,8 +37,9 @@ inline constexpr std::size_t recorded_workers_max = 64;
 /// step took without waiting at a barrier. Each line ends with a new line, so that a cut-off file
 /// is recognised.
 ///
-/// JSON: a trace that `train --trace` has written. A step takes as long as its intervals `plan`,
-/// `read`, `compute`, `delay` and `write` together.
+/// JSON: a trace that `train --trace` or `submit --trace` has written. A step takes as long as its
+/// intervals `plan`, `read`, `compute`, `delay` and `write` together. Steps of which intervals are
+/// missing are left out: those around a gap and, in a trace of nodes, the last one of each worker.
 [[nodiscard]] Result<StepTrace> read_step_trace(const std::string& path);
 
 /// Reads the content of a file in the CSV format. Errors begin with `path`.

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "starling/base/text.hpp"
@@ -17,48 +20,72 @@ using Json = nlohmann::ordered_json;
 constexpr std::array<std::string_view, 5> step_intervals{"plan", "read", "compute", "delay",
                                                          "write"};
 
-/// Adds up the intervals of each step.
+/// Adds up the intervals of each step. Leaves out steps of which intervals are missing.
 class StepSums {
  public:
   /// Reads an event. Ignores those that are not of a step. Returns false if the event is malformed.
   bool add(const Json& event) {
     const auto name = event.find("name");
     if (name == event.end() || !name->is_string()) return false;
-    if (std::ranges::find(step_intervals, name->get_ref<const std::string&>()) ==
-        step_intervals.end())
-      return true;
+    const bool is_of_step =
+        std::ranges::find(step_intervals, name->get_ref<const std::string&>()) !=
+        step_intervals.end();
+    const auto kind = event.find("ph");
+    if (!is_of_step && (kind == event.end() || *kind != "X")) return true;
     const auto worker = event.find("tid");
+    const auto begin = event.find("ts");
     const auto duration = event.find("dur");
     const auto arguments = event.find("args");
     if (worker == event.end() || !worker->is_number_unsigned() || worker->get<std::uint64_t>() == 0)
       return false;
-    if (duration == event.end() || !duration->is_number() || duration->get<double>() < 0)
-      return false;
+    for (const auto& number : {begin, duration})
+      if (number == event.end() || !number->is_number() || number->get<double>() < 0) return false;
+    // A worker is thread `worker` + 1 of the trace.
+    Row& row = rows_[worker->get<std::uint64_t>() - 1];
+    const bool follows =
+        row.end ? std::abs(begin->get<double>() - *row.end) < gap_min_us : *name == "start";
+    row.end = begin->get<double>() + duration->get<double>();
+    if (!follows) row.incomplete.insert(row.step);
+    if (!is_of_step) return true;
     if (arguments == event.end() || !arguments->is_object()) return false;
     const auto step = arguments->find("step");
     if (step == arguments->end() || !step->is_number_unsigned()) return false;
-    // A worker is thread `worker` + 1 of the trace.
-    microseconds_[worker->get<std::uint64_t>() - 1][step->get<std::uint64_t>()] +=
-        duration->get<double>();
+    row.step = step->get<std::uint64_t>();
+    if (!follows) row.incomplete.insert(row.step);
+    row.microseconds[row.step] += duration->get<double>();
     return true;
   }
 
-  /// Returns the steps of each worker; without the last of each if the trace is incomplete.
-  [[nodiscard]] StepTrace trace(bool is_incomplete) const {
+  /// Returns the steps of each worker that are complete. `lacks_ends`: the last step of each worker
+  /// may not be.
+  [[nodiscard]] StepTrace trace(bool lacks_ends) const {
     StepTrace trace;
-    for (const auto& [worker, steps] : microseconds_) {
+    for (const auto& [worker, row] : rows_) {
+      if (row.microseconds.empty()) continue;
       RecordedWorker& recorded = trace.emplace_back();
       recorded.name = std::to_string(worker);
-      for (const auto& [step, microseconds] : steps)
-        recorded.durations.push_back(std::max(core::Time{1}, to_duration(microseconds * 1e3)));
-      if (is_incomplete) recorded.durations.pop_back();
+      const std::uint64_t last = row.microseconds.rbegin()->first;
+      for (const auto& [step, microseconds] : row.microseconds)
+        if (!row.incomplete.contains(step) && !(lacks_ends && step == last))
+          recorded.durations.push_back(std::max(core::Time{1}, to_duration(microseconds * 1e3)));
     }
     return trace;
   }
 
  private:
-  /// By worker and step.
-  std::map<std::uint64_t, std::map<std::uint64_t, double>> microseconds_;
+  /// Intervals of a worker follow each other, unless some are missing between them.
+  static constexpr double gap_min_us = 0.01;
+
+  struct Row {
+    std::map<std::uint64_t, double> microseconds{};
+    /// The steps before and after a gap, or at which the row begins without a `start`.
+    std::set<std::uint64_t> incomplete{};
+    /// When its last interval ended, and of which step that was.
+    std::optional<double> end{};
+    std::uint64_t step = 0;
+  };
+  /// By worker.
+  std::map<std::uint64_t, Row> rows_;
 };
 
 std::size_t line_at(std::string_view text, std::size_t byte) {
@@ -91,12 +118,13 @@ Result<StepTrace> parse_step_json(std::string_view text, const std::string& path
   if (malformed > 0)
     return Error{path + ": event " + std::to_string(malformed) +
                  " is not as train --trace writes it; valid: name, and for the intervals of a step "
-                 "tid, dur and args.step"};
+                 "tid, ts, dur and args.step"};
   const auto other = whole.find("otherData");
-  const bool is_incomplete = other != whole.end() && other->is_object() &&
-                             other->contains("intervals_dropped") &&
-                             (*other)["intervals_dropped"] != 0;
-  StepTrace trace = sums.trace(is_incomplete);
+  // A node that died did not hand over its last intervals.
+  const bool lacks_ends =
+      other != whole.end() && other->is_object() &&
+      (other->contains("nodes") || other->value("intervals_dropped", Json{0}) != 0);
+  StepTrace trace = sums.trace(lacks_ends);
   if (auto valid = check_step_trace(trace); !valid) return std::move(valid).error().within(path);
   return trace;
 }

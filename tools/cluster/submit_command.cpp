@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "starling/tools/cluster/follow/cluster_snapshot.hpp"
 #include "starling/tools/cluster/follow/job_progress.hpp"
 #include "starling/tools/cluster/follow/job_watcher.hpp"
+#include "starling/tools/cluster/follow/trace_collector.hpp"
 #include "starling/tools/cluster/job_naming.hpp"
 #include "starling/tools/cluster/job_preparer.hpp"
 #include "starling/tools/cluster/keys/access.hpp"
@@ -167,12 +169,25 @@ Result<int> follow(Access& access, wire::JobId id, const PreparedRun& ready, Met
   // The first poll asks only the seed node, and learns the others from it. Its result is not shown,
   // because it counts only the seed node's workers.
   (void)follower.poll();
-  JobWatcher watcher{follower, recorder, ready, on_leave};
+  std::optional<TraceCollector> collector;
+  if (!ready.job.trace.empty()) collector.emplace(*access.client, id);
+  JobWatcher watcher{follower, recorder, ready, on_leave, [&] {
+                       if (collector) collector->collect(follower.answering_nodes());
+                     }};
   const auto end = watcher.run();
+  if (collector) {
+    if (end == JobWatcher::End::ended) collector->collect_rest(follower.answering_nodes());
+    recorder.set_trace(
+        collector->traces().trace([&](wire::NodeId node) { return follower.name_of(node); }));
+  }
   if (end == JobWatcher::End::left || end == JobWatcher::End::unreachable)
     recorder.warn(name + (end == JobWatcher::End::left ? " goes on; " : " may go on; ") +
                   attach_call + "` follows it again");
-  if (end == JobWatcher::End::left && is_interrupted()) return interrupted_code;
+  if (end == JobWatcher::End::left && is_interrupted()) {
+    if (const auto written = recorder.write_timeline(); !written)
+      print_error(written.error().message);
+    return interrupted_code;
+  }
   const EndedJob ended = recorder.end(watcher.outcome(), watcher.workers());
   const bool must_save = !ready.job.save.empty() || !ready.job.checkpoint.empty();
   const bool may_drop = must_save ? ended.is_kept : on_leave == JobWatcher::OnLeave::stop_job;
@@ -202,10 +217,6 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   own_options.push_back(detach_key());
   const Settings job = without(own_options, settings);
   const bool must_detach = !location_of(settings, "detach").empty();
-  if (const std::string location = location_of(job, "trace"); !location.empty())
-    return Error{location +
-                 ": nodes do not record what their workers do; valid: no trace, or `train`, which "
-                 "runs the job in one process"};
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const auto local_settings = without_device(registry, job);
@@ -281,11 +292,13 @@ const std::vector<KeyDescription>& attach_options() {
     std::vector<KeyDescription> keys = connection_options("Where");
     keys.push_back(job_key("Where"));
     for (KeyDescription key : job_keys()) {
-      if ((!is_for_follower(key.name) && key.name != "until") || key.name == "trace") continue;
+      if (!is_for_follower(key.name) && key.name != "until") continue;
       if (key.name == "metrics")
         key.help = "figures from now on, one JSON object a line; appended to the file";
       if (key.name == "report")
         key.help = "curves from now on, settings and figures as one HTML page";
+      if (key.name == "trace")
+        key.help = "what each worker does when, from shortly before now on, for Perfetto";
       key.group = "What comes out";
       keys.push_back(std::move(key));
     }

@@ -332,7 +332,7 @@ std::vector<Key> output_keys() {
         "curves, settings and figures as one HTML page, once the job has ended", group},
        [](In in) { return put_file(in.job.report, in.text); }},
       {{"trace", ValueType::text, "FILE",
-        "in one process: what each worker does when, for Perfetto or chrome://tracing", group},
+        "what each worker does when, for Perfetto or chrome://tracing", group},
        [](In in) { return put_file(in.job.trace, in.text); }},
       {{"json", ValueType::flag, "", "the summary as one JSON object", group},
        [](In in) { return put_flag(in.job.json, in.text); }},

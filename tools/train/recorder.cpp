@@ -12,7 +12,6 @@
 #include "starling/tools/train/checkpoint_changes.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/html_report.hpp"
-#include "starling/tools/train/trace_file.hpp"
 
 namespace starling::program {
 namespace {
@@ -152,7 +151,8 @@ EndedJob Recorder::end(const actor::Outcome& outcome, const WorkerFates& workers
   ended.saved = saved_;
   ended.checkpoint = checkpoint_;
   if (ended.error.empty()) ended.error = error_;
-  write_timeline(ended);
+  if (!record_result(write_timeline()) && ended.error.empty()) ended.error = error_;
+  ended.trace = trace_path_;
   write_page(ended);
   record_result(metrics_.append(end_json(ended)));
   if (ended.error.empty()) ended.error = error_;
@@ -224,16 +224,13 @@ void Recorder::add_to_curves(const actor::Progress& progress) {
   curves_.add_progress(progress, ready_.resolved.options.job.workers, ready_.resolved.steps_before);
 }
 
-void Recorder::write_timeline(EndedJob& ended) {
-  const actor::Timeline* timeline = ready_.resolved.options.job.timeline;
-  if (ready_.job.trace.empty() || timeline == nullptr) return;
-  if (!record_result(write_trace(ready_.job.trace, ready_.resolved, *timeline))) {
-    if (ended.error.empty()) ended.error = error_;
-    return;
-  }
-  ended.trace = ready_.job.trace;
-  if (const std::string dropped = dropped_text(*timeline); !dropped.empty())
-    warn(ready_.job.trace + ": " + dropped);
+Result<void> Recorder::write_timeline() {
+  if (ready_.job.trace.empty() || !trace_) return {};
+  if (auto written = write_trace(ready_.job.trace, ready_.resolved, *trace_); !written)
+    return written;
+  trace_path_ = ready_.job.trace;
+  if (!trace_->warning.empty()) warn(trace_path_ + ": " + trace_->warning);
+  return {};
 }
 
 void Recorder::write_page(EndedJob& ended) {

@@ -15,6 +15,7 @@
 #include "starling/tools/train/curves.hpp"
 #include "starling/tools/train/model_file.hpp"
 #include "starling/tools/train/report.hpp"
+#include "starling/tools/train/trace_file.hpp"
 
 namespace starling::program {
 
@@ -83,6 +84,12 @@ class Recorder {
   bool on_checkpoint(const std::vector<core::RangeState>& states,
                      const std::vector<std::shared_ptr<const core::Deal>>& deals = {});
 
+  /// Sets the trace that end() writes. Requires: what it refers to outlives the call of end().
+  void set_trace(Trace trace) { trace_ = std::move(trace); }
+  /// Writes the trace, if the user named a file for it. Warns if not all was recorded. end() calls
+  /// this; without end(), the caller does.
+  [[nodiscard]] Result<void> write_timeline();
+
   /// Writes the kept model, the last checkpoint, the trace, the report and the last line of the
   /// metrics. Returns how the job ended.
   [[nodiscard]] EndedJob end(const actor::Outcome& outcome, const WorkerFates& workers = {});
@@ -103,8 +110,6 @@ class Recorder {
   /// latest one whose values are finite. Returns its states, and describes it in `kept`.
   [[nodiscard]] States choose_model(const actor::Outcome& outcome, bool has_failed,
                                     KeptModel& kept) const;
-  /// Writes what the workers did, if the user named a file for it. Warns if not all was recorded.
-  void write_timeline(EndedJob& ended);
   /// Adds the last figures to the curves and writes the report, if the user named a file for it.
   void write_page(EndedJob& ended);
   /// Returns the latest of `last` and `recent_models_` whose values and metrics are finite. Returns
@@ -132,6 +137,9 @@ class Recorder {
   /// The paths of the model and of the checkpoint that were written; each is empty before that.
   std::string saved_;
   std::string checkpoint_;
+  std::optional<Trace> trace_;
+  /// The path of the trace that was written; empty before that.
+  std::string trace_path_;
   /// The last two models that were evaluated, the older first.
   std::array<States, 2> recent_models_;
 };

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
 #include "starling/tools/files/file_output.hpp"
@@ -21,31 +20,37 @@ double in_microseconds(core::Time time) {
   return std::chrono::duration<double, std::micro>{time}.count();
 }
 
-/// Returns an event of a worker, without its arguments. A worker is a thread of process 1. It is
-/// thread `worker` + 1, because viewers treat thread 0 as the idle one.
-Json worker_event(const char* phase, std::string_view name, std::size_t worker) {
-  return {{"ph", phase}, {"name", name}, {"pid", 1}, {"tid", worker + 1}};
+/// Returns an event of process number `process`, without its arguments. Numbers begin with 0 here
+/// and with 1 in the file.
+Json process_event(const char* phase, std::string_view name, std::size_t process) {
+  return {{"ph", phase}, {"name", name}, {"pid", process + 1}};
 }
 
-Json process_name(const ResolvedJob& job) {
-  const auto& options = job.options.job;
-  return {{"ph", "M"},
-          {"name", "process_name"},
-          {"pid", 1},
-          {"args",
-           {{"name", fmt::format("{} on {}, {}, {}", job.model_name(), job.data,
-                                 core::print(options.mode), barrier::print(options.barrier))}}}};
+/// Returns an event of a worker, without its arguments. A worker is thread `worker` + 1 of its
+/// process, because viewers treat thread 0 as the idle one.
+Json worker_event(const char* phase, std::string_view name, std::size_t process,
+                  core::MemberId worker) {
+  Json event = process_event(phase, name, process);
+  event["tid"] = worker + 1;
+  return event;
 }
 
-Json thread_name(std::size_t worker) {
-  Json event = worker_event("M", "thread_name", worker);
+Json process_name(std::size_t number, const TraceProcess& process) {
+  Json event = process_event("M", "process_name", number);
+  event["args"]["name"] = process.name;
+  return event;
+}
+
+Json thread_name(std::size_t process, core::MemberId worker) {
+  Json event = worker_event("M", "thread_name", process, worker);
   event["args"]["name"] = "worker " + std::to_string(worker);
   return event;
 }
 
-Json interval_event(std::size_t worker, const actor::Interval& interval) {
-  Json event = worker_event("X", name_of(interval.activity), worker);
-  event["ts"] = in_microseconds(interval.from);
+Json interval_event(std::size_t process, core::MemberId worker, const actor::Interval& interval,
+                    core::Time shift) {
+  Json event = worker_event("X", name_of(interval.activity), process, worker);
+  event["ts"] = in_microseconds(interval.from + shift);
   event["dur"] = in_microseconds(interval.to - interval.from);
   Json args = Json::object();
   if (interval.step > 0) args["step"] = interval.step;
@@ -54,15 +59,24 @@ Json interval_event(std::size_t worker, const actor::Interval& interval) {
   return event;
 }
 
-/// Marks the place in a worker's row from which on it is empty because the trace was full.
-Json end_of_record_event(std::size_t worker, core::Time from) {
-  Json event = worker_event("i", "not recorded from here on", worker);
-  event["ts"] = in_microseconds(from);
-  event["s"] = "t";
+/// The scope of the mark is a row ("t" for thread) or all rows of a process ("p").
+Json mark_event(std::size_t process, const TraceMark& mark, core::Time shift) {
+  Json event = mark.worker ? worker_event("i", mark.text, process, *mark.worker)
+                           : process_event("i", mark.text, process);
+  event["ts"] = in_microseconds(mark.at + shift);
+  event["s"] = mark.worker ? "t" : "p";
   return event;
 }
 
-Json description(const ResolvedJob& job, const actor::Timeline& timeline) {
+Json describe(std::size_t number, const TraceProcess& process) {
+  return {{"pid", number + 1},
+          {"name", process.name},
+          {"clock_error_us", in_microseconds(process.clock->error)},
+          {"clock_drift_us", in_microseconds(process.clock->drift)},
+          {"intervals_dropped", process.dropped}};
+}
+
+Json description(const ResolvedJob& job, const Trace& trace) {
   const auto& options = job.options.job;
   Json json{{"version", version()},
             {"model", job.model},
@@ -71,18 +85,20 @@ Json description(const ResolvedJob& job, const actor::Timeline& timeline) {
             {"barrier", barrier::print(options.barrier)},
             {"workers", options.workers},
             {"seed", options.seed},
-            {"intervals_dropped", timeline.dropped()}};
-  if (const auto from = timeline.dropped_from())
-    json["dropped_from_s"] = std::chrono::duration<double>{*from}.count();
+            {"intervals_dropped", trace.dropped}};
+  if (trace.dropped_from)
+    json["dropped_from_s"] = std::chrono::duration<double>{*trace.dropped_from}.count();
+  for (std::size_t i = 0; i < trace.processes.size(); ++i)
+    if (trace.processes[i].clock) json["nodes"].push_back(describe(i, trace.processes[i]));
   return json;
 }
 
 /// The text of a trace in pieces, so that it is never whole in memory.
 class TraceText {
  public:
-  TraceText(const ResolvedJob& job, const actor::Timeline& timeline) : timeline_(timeline) {
-    text_ = "{\"displayTimeUnit\": \"ms\",\n\"otherData\": " + dump(description(job, timeline)) +
-            ",\n\"traceEvents\": [\n" + dump(process_name(job));
+  TraceText(const ResolvedJob& job, const Trace& trace) : trace_(trace) {
+    text_ = "{\"displayTimeUnit\": \"ms\",\n\"otherData\": " + dump(description(job, trace)) +
+            ",\n\"traceEvents\": [";
   }
 
   /// Returns the next piece; empty after the last. It is valid until the next call.
@@ -90,9 +106,8 @@ class TraceText {
     if (has_returned_text_) text_.clear();
     has_returned_text_ = true;
     constexpr std::size_t piece_size = std::size_t{1} << 18U;
-    while (text_.size() < piece_size && worker_ < timeline_.workers().size()) append_next_event();
-    if (worker_ == timeline_.workers().size() && !std::exchange(has_ended_, true))
-      text_ += "\n]}\n";
+    while (text_.size() < piece_size && process_ < trace_.processes.size()) append_next_event();
+    if (process_ == trace_.processes.size() && !std::exchange(has_ended_, true)) text_ += "\n]}\n";
     return std::as_bytes(std::span{text_});
   }
 
@@ -101,44 +116,67 @@ class TraceText {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
-  void append(const Json& event) { text_ += ",\n" + dump(event); }
+  void append(const Json& event) {
+    text_ += std::exchange(is_first_, false) ? "\n" : ",\n";
+    text_ += dump(event);
+  }
 
   void append_next_event() {
-    const actor::WorkerTimeline& worker = timeline_.workers()[worker_];
-    if (interval_ == 0) append(thread_name(worker_));
-    if (interval_ < worker.intervals().size()) {
-      append(interval_event(worker_, worker.intervals()[interval_++]));
+    const TraceProcess& process = trace_.processes[process_];
+    if (row_ == 0 && interval_ == 0) append(process_name(process_, process));
+    if (row_ == process.rows.size()) {
+      for (const TraceMark& mark : process.marks) append(mark_event(process_, mark, process.shift));
+      ++process_;
+      row_ = 0;
       return;
     }
-    if (const auto from = worker.dropped_from()) append(end_of_record_event(worker_, *from));
-    ++worker_;
+    const TraceRow& row = process.rows[row_];
+    if (interval_ == 0) append(thread_name(process_, row.worker));
+    if (interval_ < row.intervals.size())
+      append(interval_event(process_, row.worker, row.intervals[interval_], process.shift));
+    if (++interval_ < row.intervals.size()) return;
+    ++row_;
     interval_ = 0;
   }
 
-  const actor::Timeline& timeline_;
+  const Trace& trace_;
   std::string text_;
   bool has_returned_text_ = false;
   bool has_ended_ = false;
-  /// The worker and the interval of the next event.
-  std::size_t worker_ = 0;
+  bool is_first_ = true;
+  /// The next event.
+  std::size_t process_ = 0;
+  std::size_t row_ = 0;
   std::size_t interval_ = 0;
 };
 
 }  // namespace
 
-Result<void> write_trace(const std::string& path, const ResolvedJob& job,
-                         const actor::Timeline& timeline) {
-  TraceText text{job, timeline};
-  return replace_file(path, NextPiece{[&text] { return text.next(); }});
+Trace trace_of(const ResolvedJob& job, const actor::Timeline& timeline) {
+  const auto& options = job.options.job;
+  TraceProcess process{fmt::format("{} on {}, {}, {}", job.model_name(), job.data,
+                                   core::print(options.mode), barrier::print(options.barrier))};
+  for (const actor::WorkerTimeline& worker : timeline.workers()) {
+    const auto id = static_cast<core::MemberId>(process.rows.size());
+    process.rows.push_back({id, worker.intervals()});
+    if (const auto from = worker.dropped_from())
+      process.marks.push_back({*from, "not recorded from here on", id});
+  }
+  Trace trace{.processes = {std::move(process)},
+              .dropped = timeline.dropped(),
+              .dropped_from = timeline.dropped_from()};
+  if (trace.dropped_from)
+    trace.warning = fmt::format(
+        "a trace holds at most {} intervals: from {:.3g} s on, {} of the workers' intervals were "
+        "not recorded; valid: a shorter job, or fewer workers",
+        timeline.intervals_max(), std::chrono::duration<double>{*trace.dropped_from}.count(),
+        trace.dropped);
+  return trace;
 }
 
-std::string dropped_text(const actor::Timeline& timeline) {
-  const auto from = timeline.dropped_from();
-  if (!from) return {};
-  return fmt::format(
-      "a trace holds at most {} intervals: from {:.3g} s on, {} of the workers' intervals were not "
-      "recorded; valid: a shorter job, or fewer workers",
-      timeline.intervals_max(), std::chrono::duration<double>{*from}.count(), timeline.dropped());
+Result<void> write_trace(const std::string& path, const ResolvedJob& job, const Trace& trace) {
+  TraceText text{job, trace};
+  return replace_file(path, NextPiece{[&text] { return text.next(); }});
 }
 
 }  // namespace starling::program

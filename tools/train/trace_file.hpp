@@ -3,7 +3,11 @@
 /// time.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "starling/actor/job/timeline.hpp"
 #include "starling/base/result.hpp"
@@ -11,11 +15,55 @@
 
 namespace starling::program {
 
-/// Replaces the file `path` as a whole. Requires: the job has ended.
-[[nodiscard]] Result<void> write_trace(const std::string& path, const ResolvedJob& job,
-                                       const actor::Timeline& timeline);
+/// The intervals of one worker, in the order of time.
+struct TraceRow {
+  core::MemberId worker = 0;
+  std::span<const actor::Interval> intervals = {};
+};
 
-/// Returns the warning that a trace lacks intervals; empty if it has all.
-[[nodiscard]] std::string dropped_text(const actor::Timeline& timeline);
+/// A time at which intervals are missing, in the row of a worker or, without one, of its process.
+struct TraceMark {
+  core::Time at{};
+  std::string text;
+  std::optional<core::MemberId> worker = std::nullopt;
+};
+
+/// How well a node's clock is known.
+struct TraceClock {
+  /// By how much the node's times may be wrong against those of the process that collected them.
+  core::Time error{};
+  /// By how much the two clocks have drifted apart at least while the job ran.
+  core::Time drift{};
+};
+
+/// The workers of one process.
+struct TraceProcess {
+  std::string name;
+  /// Added to the process's times to have those of the trace.
+  core::Time shift{};
+  std::vector<TraceRow> rows = {};
+  /// Their times are those of the process, too.
+  std::vector<TraceMark> marks = {};
+  /// Absent if the job ran in this process alone.
+  std::optional<TraceClock> clock = std::nullopt;
+  /// The number of intervals that were not recorded or not fetched.
+  std::uint64_t dropped = 0;
+};
+
+struct Trace {
+  std::vector<TraceProcess> processes = {};
+  std::uint64_t dropped = 0;
+  /// The first time at which an interval is missing; nullopt if none is.
+  std::optional<core::Time> dropped_from = std::nullopt;
+  /// Says which intervals are missing, and what to do about it; empty if none is.
+  std::string warning = {};
+};
+
+/// Returns the trace of a job in one process, which refers to `timeline`.
+[[nodiscard]] Trace trace_of(const ResolvedJob& job, const actor::Timeline& timeline);
+
+/// Replaces the file `path` as a whole.
+[[nodiscard]] Result<void> write_trace(const std::string& path, const ResolvedJob& job,
+                                       const Trace& trace);
 
 }  // namespace starling::program

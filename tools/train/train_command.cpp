@@ -83,6 +83,7 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
     };
   const auto outcome = ready->model->train(ready->data.train, ready->test(), options);
   if (!outcome) return add_location(outcome.error(), settings);
+  if (timeline) recorder.set_trace(trace_of(ready->resolved, *timeline));
   return report(recorder.end(*outcome), ready->job);
 }
 

@@ -187,6 +187,7 @@ std::vector<ControlMessage> example_control_messages() {
   add_request(CloseJob{1, JobSummary{JobState::failed, "why", {{"test_accuracy", 0.9}}}});
   add_request(GetJobRecords{});
   add_request(PauseJob{1, 250});
+  add_request(GetTrace{1, 70'000});
   add_request(GetLog{17});
   add_request(LeaveCluster{});
   add_request(Disconnect{});
@@ -225,6 +226,7 @@ std::vector<ControlMessage> example_control_messages() {
   ended.workers = {{{1, 2}, 3}};
   add_reply(JobRecords{{ended, {}}});
   add_reply(JobStarted{7, {"a", "b"}});
+  add_reply(TraceIntervals{77, 9'000'000, 65'536, {{1, 5, 6, 7, 2, 6}, {3, 1, 2, 3, {}, 1}}});
   return all;
 }
 

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace starling::program {
 namespace {
@@ -109,24 +111,32 @@ TEST(StepCsv, RefusesTooFewStepsAndTooFewOrTooManyWorkers) {
 }
 
 /// Returns a trace in the format of `train --trace`, with an interval on each line, in which each
-/// of two workers makes 21 steps of 1 + 2 + 3 ms and waits for 50 ms after each.
-std::string json_trace(const std::string& other = "{\"intervals_dropped\": 0}") {
+/// of two workers makes 21 steps of 1 + 2 + 3 ms and waits for 50 ms after each. The intervals of
+/// `lost` (worker, step) are missing.
+std::string json_trace(const std::string& other = "{\"intervals_dropped\": 0}",
+                       std::set<std::pair<int, int>> lost = {}) {
   std::string text = "{\"otherData\": " + other +
                      ",\n\"traceEvents\": [\n{\"ph\": \"M\", \"name\": "
                      "\"process_name\", \"pid\": 1, \"args\": {\"name\": \"x\"}}";
+  int now = 0;
   const auto add = [&](int worker, const char* name, int step, int microseconds) {
+    const int begin = std::exchange(now, now + microseconds);
+    if (lost.contains({worker, step})) return;
     text += ",\n{\"ph\": \"X\", \"name\": \"" + std::string{name} +
             "\", \"pid\": 1, \"tid\": " + std::to_string(worker + 1) +
-            ", \"ts\": 1, \"dur\": " + std::to_string(microseconds) +
+            ", \"ts\": " + std::to_string(begin) + ", \"dur\": " + std::to_string(microseconds) +
             ", \"args\": {\"step\": " + std::to_string(step) + "}}";
   };
-  for (int worker : {0, 1})
+  for (int worker : {0, 1}) {
+    now = 0;
+    add(worker, "start", 0, 10);
     for (int step = 1; step <= 21; ++step) {
       add(worker, "read", step, 1000);
       add(worker, "compute", step, 2000);
       add(worker, "write", step, 3000);
       add(worker, "wait", step, 50'000);
     }
+  }
   return text + "\n]}\n";
 }
 
@@ -145,13 +155,36 @@ TEST(StepJson, LeavesOutTheLastStepOfAnIncompleteTrace) {
   EXPECT_EQ((*trace)[0].durations.size(), 20U);
 }
 
+/// The last intervals of a node that died are missing.
+TEST(StepJson, LeavesOutTheLastStepsOfATraceOfNodes) {
+  const auto trace = parse_step_json(json_trace("{\"nodes\": []}"), "t.json");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ((*trace)[0].durations.size(), 20U);
+}
+
+TEST(StepJson, LeavesOutTheStepsAroundMissingIntervals) {
+  // Step 21 is there to leave 20 steps.
+  for (const auto& [lost, left] : std::map<int, std::size_t>{{0, 20}, {21, 20}}) {
+    const auto trace =
+        parse_step_json(json_trace("{\"intervals_dropped\": 0}", {{1, lost}}), "t.json");
+    ASSERT_TRUE(trace) << trace.error().message;
+    EXPECT_EQ((*trace)[0].durations.size(), 21U);
+    EXPECT_EQ((*trace)[1].durations.size(), left) << "step " << lost << " is lost";
+    for (const auto& duration : (*trace)[1].durations) EXPECT_EQ(duration, 6ms);
+  }
+  const auto trace = parse_step_json(json_trace("{\"intervals_dropped\": 0}", {{1, 8}}), "t.json");
+  ASSERT_FALSE(trace);
+  EXPECT_NE(trace.error().message.find("18 steps of worker '1'"), std::string::npos)
+      << trace.error().message;
+}
+
 TEST(StepJson, RefusesACutOffFileWithItsLine) {
   std::string text = json_trace();
   text.resize(text.find("\"wait\"") - 10);
   const auto trace = parse_step_json(text, "t.json");
   ASSERT_FALSE(trace);
   EXPECT_TRUE(
-      trace.error().message.starts_with("t.json:7: the JSON has no end: the file is cut off"))
+      trace.error().message.starts_with("t.json:8: the JSON has no end: the file is cut off"))
       << trace.error().message;
 }
 

@@ -44,7 +44,7 @@ void make_steps(actor::WorkerTimeline& timeline, core::Step steps) {
 class TraceFile : public testing::Test {
  protected:
   [[nodiscard]] Json written(const actor::Timeline& timeline) const {
-    const auto done = write_trace((folder_.path() / "t.json").string(), {}, timeline);
+    const auto done = write_trace((folder_.path() / "t.json").string(), {}, trace_of({}, timeline));
     EXPECT_TRUE(done) << done.error().message;
     return Json::parse(folder_.read("t.json"));
   }
@@ -79,7 +79,7 @@ TEST_F(TraceFile, HasAnEventForEachInterval) {
                 event("compute", 11.5, 3, {{"step", 1}}), event("read", 14.5, 1.5, {{"step", 2}}),
                 event("compute", 16, 3, {{"step", 2}})}));
   EXPECT_EQ(trace["otherData"]["intervals_dropped"], 0);
-  EXPECT_EQ(dropped_text(timeline), "");
+  EXPECT_EQ(trace_of({}, timeline).warning, "");
 }
 
 /// The text is written in several pieces.
@@ -104,7 +104,7 @@ TEST_F(TraceFile, SaysFromWhenOnNothingWasRecorded) {
   EXPECT_EQ(marks[0]["ts"], 14.5);
   EXPECT_EQ(trace["otherData"]["intervals_dropped"], 2);
   EXPECT_EQ(trace["otherData"]["dropped_from_s"], 14.5e-6);
-  EXPECT_EQ(dropped_text(timeline),
+  EXPECT_EQ(trace_of({}, timeline).warning,
             "a trace holds at most 6 intervals: from 1.45e-05 s on, 2 of the workers' intervals "
             "were not recorded; valid: a shorter job, or fewer workers");
 }
@@ -115,9 +115,10 @@ class TraceRecorder : public TraceFile {
   TraceRecorder() { ready_.job.quiet = true; }
 
   [[nodiscard]] EndedJob end(actor::Timeline& timeline) {
-    ready_.resolved.options.job.timeline = &timeline;
     outcome_.end = actor::Outcome::End::stopped;
-    return Recorder{ready_, {}}.end(outcome_);
+    Recorder recorder{ready_, {}};
+    recorder.set_trace(trace_of(ready_.resolved, timeline));
+    return recorder.end(outcome_);
   }
 
   Registry registry_ = with_built_in({});

@@ -84,6 +84,12 @@ std::vector<std::string> Follower::answering_addresses() const {
   return answering;
 }
 
+std::map<wire::NodeId, std::string> Follower::answering_nodes() const {
+  std::map<wire::NodeId, std::string> answering;
+  for (const wire::NodeId node : answering_nodes_) answering[node] = address_of_node_.at(node);
+  return answering;
+}
+
 void Follower::receive(const std::string& address, const wire::NodeStatus& status) {
   answered_at_ = Clock::now();
   unanswered_since_.erase(address);

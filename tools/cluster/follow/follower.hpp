@@ -81,6 +81,10 @@ class Follower {
   [[nodiscard]] Result<JobReport> poll(bool awaits_all = false);
   /// True if the last poll found that the nodes have dropped the job.
   [[nodiscard]] bool is_dropped() const { return is_dropped_; }
+  /// Returns the addresses of the nodes that have answered at the last poll.
+  [[nodiscard]] std::map<wire::NodeId, std::string> answering_nodes() const;
+  /// Returns the node's name; "of no known name" if the node is not known.
+  [[nodiscard]] std::string name_of(wire::NodeId node) const;
   /// Returns a message for each event since the last call: a node was lost with its workers, a node
   /// has joined with workers, or the number of copies of the model has changed.
   [[nodiscard]] std::vector<std::string> take_events() { return std::exchange(events_, {}); }
@@ -122,8 +126,6 @@ class Follower {
   /// Notes the workers that `next` has no longer, and adds an event for each node whose workers
   /// have gone or come. `next` is a configuration after the one that is stored.
   void note_changes(const core::Configuration& next);
-  /// Returns the node's name; "of no known name" if the node is not known.
-  [[nodiscard]] std::string name_of(wire::NodeId node) const;
   /// Returns how many of the workers of nodes that were lost have left, and how many have died.
   [[nodiscard]] WorkerFates fates_of_lost() const;
   /// Returns the value of JobReport::missing_nodes.

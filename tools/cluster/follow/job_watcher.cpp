@@ -25,11 +25,12 @@ double mean_step_after(const actor::JobOptions& options, std::uint64_t updates) 
 }  // namespace
 
 JobWatcher::JobWatcher(Follower& follower, Recorder& recorder, const PreparedRun& ready,
-                       OnLeave on_leave)
+                       OnLeave on_leave, std::function<void()> after_poll)
     : follower_(follower),
       recorder_(recorder),
       ready_(ready),
       on_leave_(on_leave),
+      after_poll_(std::move(after_poll)),
       layout_(ready.model->layout(job().job)),
       evaluations_(ready.test() != nullptr ? job().job.evaluate_every : 0,
                    mean_step_after(job().job, ready.resolved.steps_before)),
@@ -45,6 +46,7 @@ JobWatcher::End JobWatcher::run() {
 JobWatcher::End JobWatcher::follow() {
   while (true) {
     auto report = follower_.poll();
+    if (after_poll_) after_poll_();
     if (report) update_from(*report);
     if (report && report->has_begun && !std::exchange(has_begun_, true))
       skip_until(report->mean_step);

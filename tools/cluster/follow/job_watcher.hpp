@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,8 +31,10 @@ class JobWatcher {
     unreachable,
   };
 
-  /// Requires: the referenced objects outlive this one.
-  JobWatcher(Follower& follower, Recorder& recorder, const PreparedRun& ready, OnLeave on_leave);
+  /// Calls `after_poll`, if it is not empty, each time that the follower has polled. Requires: the
+  /// referenced objects outlive this one.
+  JobWatcher(Follower& follower, Recorder& recorder, const PreparedRun& ready, OnLeave on_leave,
+             std::function<void()> after_poll = {});
 
   /// Watches the job until one of the reasons of End arises.
   [[nodiscard]] End run();
@@ -92,6 +95,7 @@ class JobWatcher {
   Recorder& recorder_;
   const PreparedRun& ready_;
   const OnLeave on_leave_;
+  const std::function<void()> after_poll_;
   const core::Layout layout_;
   static constexpr std::chrono::seconds evaluation_patience{6};
   actor::PeriodicTrigger evaluations_;

@@ -1,0 +1,55 @@
+/// Joins the intervals that the nodes of a job have handed over into one trace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "starling/actor/wire/control.hpp"
+#include "starling/tools/cluster/follow/clock_offset.hpp"
+#include "starling/tools/train/trace_file.hpp"
+
+namespace starling::program {
+
+/// One thread at a time.
+class NodeTraces {
+ public:
+  /// Holds at most `intervals_max` intervals and those of one more reply.
+  explicit NodeTraces(std::size_t intervals_max = actor::Timeline::intervals_max_default)
+      : intervals_max_(intervals_max) {}
+
+  /// Takes over a node's reply to a request for the intervals from next_of(reply.node) on. The
+  /// request was sent at `asked_at` by this process's steady clock, and the reply came at
+  /// `received_at`. No effect once is_full().
+  void receive(const wire::TraceIntervals& reply, core::Time asked_at, core::Time received_at);
+  /// Returns the number of the interval to ask this node for.
+  [[nodiscard]] std::uint64_t next_of(wire::NodeId node) const;
+  [[nodiscard]] bool is_full() const { return count_ >= intervals_max_; }
+
+  /// Returns the trace, which refers to this object. Its time 0 is when the first node started the
+  /// job.
+  [[nodiscard]] Trace trace(const std::function<std::string(wire::NodeId)>& name_of) const;
+
+ private:
+  struct Node {
+    std::uint64_t next = 0;
+    ClockOffset clock;
+    std::map<core::MemberId, std::vector<actor::Interval>> rows = {};
+    std::vector<TraceMark> marks = {};
+    std::uint64_t dropped = 0;
+    /// When the first of the dropped intervals would have begun, by the node's clock.
+    std::optional<core::Time> dropped_from = std::nullopt;
+    /// The end of its latest interval.
+    core::Time end{};
+  };
+
+  std::size_t intervals_max_;
+  std::size_t count_ = 0;
+  std::map<wire::NodeId, Node> nodes_;
+};
+
+}  // namespace starling::program
