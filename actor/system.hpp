@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "starling/actor/caf.hpp"
+#include "starling/actor/thread_priority.hpp"
 
 namespace starling::actor {
 
@@ -17,7 +19,9 @@ namespace starling::actor {
 /// caf::scheduler::test_coordinator.
 class Config : public caf::actor_system_config {
  public:
-  explicit Config(std::size_t threads) {
+  /// If `priority` is set, all threads of the system have it.
+  explicit Config(std::size_t threads, std::optional<ThreadPriority> priority = std::nullopt) {
+    if (priority) add_thread_hook<PriorityHook>(*priority);
     set("scheduler.policy", threads > 0 ? caf::atom("sharing") : caf::atom("testing"));
     set("scheduler.max-threads", threads);
     // After 64 messages an actor leaves the thread to others, so that two actors that keep each
@@ -25,6 +29,16 @@ class Config : public caf::actor_system_config {
     set("scheduler.max-throughput", std::size_t{64});
     set("logger.verbosity", caf::atom("quiet"));
   }
+
+ private:
+  struct PriorityHook final : caf::thread_hook {
+    explicit PriorityHook(ThreadPriority value) : priority(value) {}
+    void init(caf::actor_system&) override {}
+    void thread_started() override { set_priority(priority); }
+    void thread_terminates() override {}
+
+    const ThreadPriority priority;
+  };
 };
 
 /// Waits until all actors of the system have ended. If that takes longer than `log_after`, calls

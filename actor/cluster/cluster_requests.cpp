@@ -102,7 +102,7 @@ Result<void> ClusterNode::Impl::reserve_slot(const wire::PrepareJob& request) {
   if (const std::size_t teardowns = reaper_->count(); teardowns >= teardowns_max)
     return Error{"this node is still tearing down " + std::to_string(teardowns) +
                  " closed jobs; valid: fewer than " + std::to_string(teardowns_max) +
-                 ", so try again later"};
+                 ", so try again later, or restart the node if steps of theirs never return"};
   return slots_.reserve(request.job, request.settings, request.client, now());
 }
 

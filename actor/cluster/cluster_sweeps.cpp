@@ -63,6 +63,7 @@ void ClusterNode::Impl::expire_records() {
                                                 [](const auto& closed) { return closed.second; }));
   history_.expire(now());
   submissions_.forget_older_than(attempt_retention);
+  reaper_->replace_hanging_threads();
   const auto runs = [this](JobId id) { return find(id) != nullptr; };
   for (const JobId id : slots_.unused(runs, now() - prepared_retention)) drop_preparations(id);
   const auto is_known = [this](NodeId node) { return membership_->nodes().find(node) != nullptr; };

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "starling/actor/thread_priority.hpp"
+
 namespace starling::actor {
 
 /// Thread-safe. Work must not throw.
@@ -23,7 +25,8 @@ class EventLoop {
   using Clock = std::chrono::steady_clock;
   using Work = std::function<void()>;
 
-  EventLoop() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
+  explicit EventLoop(ThreadPriority priority = ThreadPriority::network)
+      : thread_([this, priority](const std::stop_token& stop) { run(stop, priority); }) {}
   ~EventLoop() { close(); }
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
@@ -69,7 +72,9 @@ class EventLoop {
     work_added_.notify_one();
   }
 
-  void run(const std::stop_token& stop) {
+  void run(const std::stop_token& stop, ThreadPriority priority) {
+    set_priority(priority);
+    keep_priority_from_children();
     std::unique_lock lock{mutex_};
     while (!stop.stop_requested()) {
       if (queue_.empty()) {

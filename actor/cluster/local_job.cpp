@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "starling/actor/cluster/event_loop.hpp"
 #include "starling/actor/cluster/local_job_actors.hpp"
 #include "starling/actor/job/member_handles.hpp"
 #include "starling/actor/job/member_host.hpp"
@@ -44,7 +45,8 @@ class LocalJobImpl final : public LocalJob {
             set_founders_incarnation(std::move(assignment_.initial_states)))),
         config_(options_.control_threads > 0
                     ? options_.control_threads
-                    : std::max(1U, std::thread::hardware_concurrency() / 2)),
+                    : std::max(1U, std::thread::hardware_concurrency() / 2),
+                ThreadPriority::members),
         system_(config_) {
     const JobOptions& job = assignment_.job;
     job_context_->task = assignment_.task;
@@ -58,6 +60,7 @@ class LocalJobImpl final : public LocalJob {
   }
 
   ~LocalJobImpl() override {
+    messenger_.close();
     job_context_->pool->close();
     for_each_member([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
     {
@@ -106,7 +109,9 @@ class LocalJobImpl final : public LocalJob {
       const std::lock_guard lock{mutex_};
       added.swap(not_started_);
     }
-    for (const MemberActor& member : added) actor::post(member, actor::start_atom_v);
+    messenger_.post([added = std::move(added)] {
+      for (const MemberActor& member : added) actor::post(member, actor::start_atom_v);
+    });
   }
 
   void deliver(core::Envelope envelope, bool may_handle_inline) override {
@@ -130,10 +135,10 @@ class LocalJobImpl final : public LocalJob {
   }
 
   void report_liveness(const actor::LivenessUpdate& update) override {
-    for_each_member([&](const MemberActor& member) { actor::post(member, update); });
+    post_to_members([update](const MemberActor& member) { actor::post(member, update); });
   }
   void stop() override {
-    for_each_member([](const MemberActor& member) {
+    post_to_members([](const MemberActor& member) {
       actor::post(member, actor::skip_delays_atom_v);
       actor::post(member, core::Stop{});
     });
@@ -141,11 +146,12 @@ class LocalJobImpl final : public LocalJob {
   void pause(core::Time duration) override {
     for (const LocalMember& member : all_members()) {
       member.last_report->count_pause();
-      actor::post(member.actor, actor::Pause{duration});
+      messenger_.post(
+          [actor = member.actor, duration] { actor::post(actor, actor::Pause{duration}); });
     }
   }
   void leave() override {
-    for_each_member([](const MemberActor& member) {
+    post_to_members([](const MemberActor& member) {
       actor::post(member, actor::skip_delays_atom_v);
       actor::post(member, actor::leave_atom_v);
     });
@@ -161,16 +167,21 @@ class LocalJobImpl final : public LocalJob {
         removed = member->second.actor;
         members_.erase(member);
       }
-      actor::post(removed, actor::quit_atom_v);
+      messenger_.post([removed] { actor::post(removed, actor::quit_atom_v); });
     }
   }
 
   std::vector<actor::MemberReport> reports() override {
     std::vector<actor::MemberReport> reports;
+    std::vector<MemberActor> asked;
     for (const LocalMember& member : all_members()) {
       reports.push_back(member.last_report->get());
-      if (member.last_report->begin_question()) actor::post(member.actor, actor::report_atom_v);
+      if (member.last_report->begin_question()) asked.push_back(member.actor);
     }
+    if (!asked.empty())
+      messenger_.post([asked = std::move(asked)] {
+        for (const MemberActor& member : asked) actor::post(member, actor::report_atom_v);
+      });
     return reports;
   }
 
@@ -192,8 +203,10 @@ class LocalJobImpl final : public LocalJob {
                    std::function<void(std::vector<core::RangeState>)> on_read) override {
     std::vector<MemberActor> members;
     for (const LocalMember& member : all_members()) members.push_back(member.actor);
-    const actor::CafThreadScope scope;
-    system_.spawn<RangeReader>(std::move(members), request, std::move(on_read));
+    messenger_.post([this, members = std::move(members), request, on_read = std::move(on_read)] {
+      const actor::CafThreadScope scope;
+      system_.spawn<RangeReader>(members, request, on_read);
+    });
   }
 
  private:
@@ -347,6 +360,10 @@ class LocalJobImpl final : public LocalJob {
   void for_each_member(F f) {
     for (const LocalMember& member : all_members()) f(member.actor);
   }
+  template <class F>
+  void post_to_members(F post) {
+    messenger_.post([this, post] { for_each_member(post); });
+  }
 
   Assignment assignment_;
   LocalJobOptions options_;
@@ -362,6 +379,10 @@ class LocalJobImpl final : public LocalJob {
   std::vector<MemberActor> not_started_;
   std::shared_ptr<std::atomic<std::size_t>> waiting_bytes_ =
       std::make_shared<std::atomic<std::size_t>>(0);
+  /// Posts to members what the node's event loop tells them. The loop itself must not, because CAF
+  /// takes a lock to wake an actor: if a thread of the job holds it when it loses its processor,
+  /// the loop would wait until that thread has one again (measured: 50 to 90 ms with 20 busy jobs).
+  EventLoop messenger_{ThreadPriority::members};
 };
 
 }  // namespace

@@ -19,6 +19,7 @@
 
 #include "starling/actor/cluster/cluster_node.hpp"
 #include "starling/actor/cluster/event_loop.hpp"
+#include "starling/actor/thread_priority.hpp"
 #include "starling/base/input.hpp"
 
 namespace starling::actor {
@@ -227,6 +228,7 @@ class PreparedJobs {
   /// null, because `jobs` may be destroyed earlier than the reader ends.
   static void read(PreparedJobs* jobs, wire::JobId id, const Make& make,
                    const std::shared_ptr<Readers>& shared, const std::stop_token& stop) {
+    set_priority(ThreadPriority::computing);
     const ReadScope scope{{.refuses_pipes = true,
                            .memory_max = 0,
                            .stop = stop,

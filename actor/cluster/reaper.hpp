@@ -1,14 +1,18 @@
 /// Destroys objects whose destructors take long, on threads of its own: closed jobs, whose
-/// destructors wait for their actors to end and for the steps that are being computed. Internal to
-/// ClusterNode.
+/// destructors wait for their actors to end and for the steps that are being computed. A step may
+/// never return, so a thread whose object hangs is replaced. Internal to ClusterNode.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,10 +22,16 @@ namespace starling::actor {
 /// Thread-safe. Its destructor waits until all objects are destroyed.
 class Reaper {
  public:
-  /// Destroys up to `threads` objects at once, so that fewer objects whose destructors never return
-  /// do not keep others. The threads are started here and not by destroy(), which therefore cannot
-  /// fail to start one. Requires: threads > 0.
-  explicit Reaper(std::size_t threads) {
+  using Clock = std::chrono::steady_clock;
+
+  /// The most objects that may hang without being counted by count().
+  static constexpr std::size_t hanging_max = 32;
+
+  /// Destroys up to `threads` objects at once. An object hangs if its destructor takes longer than
+  /// `hangs_after`. The threads are started here and not by destroy(), which therefore cannot fail
+  /// to start one. Requires: threads > 0.
+  explicit Reaper(std::size_t threads, Clock::duration hangs_after = std::chrono::seconds{10})
+      : at_once_(threads), hangs_after_(hangs_after) {
     try {
       while (threads_.size() < threads) threads_.emplace_back([this] { run(); });
     } catch (...) {
@@ -40,13 +50,28 @@ class Reaper {
     queue_.push_back(std::move(object));
     wake_.notify_one();
   }
-  /// The number of objects that are not destroyed yet.
+  /// The number of objects that are not destroyed yet, without up to `hanging_max` that hang.
   [[nodiscard]] std::size_t count() const {
     const std::lock_guard lock{mutex_};
-    return queue_.size() + destroying_;
+    return queue_.size() + begun_at_.size() - replaceable();
+  }
+  /// Starts threads in place of those whose objects hang, so that others are destroyed meanwhile.
+  /// If the system starts no thread, does nothing; the caller tries again later.
+  void replace_hanging_threads() {
+    const std::lock_guard lock{mutex_};
+    try {
+      while (threads_.size() < at_once_ + replaceable()) threads_.emplace_back([this] { run(); });
+    } catch (const std::system_error&) {
+    }
   }
 
  private:
+  /// Returns the number of objects that hang, up to `hanging_max`. Requires: mutex_ is locked.
+  [[nodiscard]] std::size_t replaceable() const {
+    const auto first = begun_at_.upper_bound(Clock::now() - hangs_after_);
+    return std::min(hanging_max, static_cast<std::size_t>(std::distance(begun_at_.begin(), first)));
+  }
+
   void close() {
     {
       const std::lock_guard lock{mutex_};
@@ -63,19 +88,22 @@ class Reaper {
       if (queue_.empty()) return;
       std::shared_ptr<void> object = std::move(queue_.front());
       queue_.pop_front();
-      ++destroying_;
+      const auto begun_at = begun_at_.insert(Clock::now());
       lock.unlock();
       while (object.use_count() > 1) std::this_thread::sleep_for(std::chrono::milliseconds{1});
       object.reset();
       lock.lock();
-      --destroying_;
+      begun_at_.erase(begun_at);
     }
   }
 
+  const std::size_t at_once_;
+  const Clock::duration hangs_after_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool is_closing_ = false;
-  std::size_t destroying_ = 0;
+  /// When the destruction of each object that is not destroyed yet has begun.
+  std::multiset<Clock::time_point> begun_at_;
   std::deque<std::shared_ptr<void>> queue_;
   std::vector<std::thread> threads_;
 };

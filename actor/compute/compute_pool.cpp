@@ -1,23 +1,11 @@
 #include "starling/actor/compute/compute_pool.hpp"
 
 #include <malloc.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "starling/actor/thread_priority.hpp"
 #include "starling/base/check.hpp"
 
 namespace starling::actor {
-namespace {
-
-/// Lowers the priority of the calling thread: Linux keeps a nice value for each thread. If the
-/// system refuses, actors wait longer for a processor, and nothing else changes.
-void lower_priority() {
-  const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
-  (void)::setpriority(PRIO_PROCESS, thread, 10);
-}
-
-}  // namespace
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
@@ -79,7 +67,7 @@ void ComputePool::run(std::size_t position, Scratch& scratch) {
 }
 
 void ComputePool::run_thread(Thread& self) {
-  lower_priority();
+  set_priority(ThreadPriority::computing);
   Scratch scratch;
   for (;;) {
     Work work;

@@ -16,6 +16,7 @@
 #include <variant>
 #include <zmq.hpp>
 
+#include "starling/actor/thread_priority.hpp"
 #include "starling/actor/wire/inbox.hpp"
 #include "starling/actor/wire/listener.hpp"
 #include "starling/actor/wire/outbound_connection.hpp"
@@ -166,8 +167,8 @@ class Transport::Impl {
 
   void run() {
     transport_of_this_thread = this;
-    // The descriptor of a ZeroMQ socket becomes readable when the socket may have something new.
-    // zmq_poll() would make more system calls.
+    set_priority(ThreadPriority::network);  // ZeroMQ's threads, which this one starts, inherit it
+    // Polls the descriptors of ZeroMQ's sockets: zmq_poll() would make more system calls.
     std::vector<pollfd> items;
     std::vector<OutboundConnection*> waiting;
     for (bool has_more = true; !stopping_;) {
@@ -376,7 +377,6 @@ class Transport::Impl {
   std::atomic<std::uint64_t> received_ = 0;
   std::atomic<std::uint64_t> dropped_ = 0;
   std::atomic<std::uint64_t> refused_ = 0;
-
   std::thread thread_;
 };
 

@@ -296,6 +296,10 @@ Result<int> node_command(const Registry& registry, const Settings& settings) {
   if (!node) return std::move(node).error();
   const std::string name = (*node)->status().self.name;
   if (options->log) options->log("node " + name + " at " + wire::without_key((*node)->address()));
+  if (options->log && options->appends_port_to_name && options->network.listen.ends_with(":*"))
+    options->log(
+        "its name has the port, which is another one at each start: it will not be known as the "
+        "same node when it comes back; valid: --name NAME, or a port in --listen");
   const auto is_own = [&](const std::string& seed) {
     return wire::without_key(seed) == wire::without_key((*node)->address());
   };

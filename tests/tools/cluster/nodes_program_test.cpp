@@ -323,10 +323,12 @@ TEST_F(Nodes, RefuseAJobThatExceedsTheirMemory) {
 }
 
 TEST_F(Nodes, SayThatTheirSeedNodeDoesNotAnswer) {
-  Process lone{work_, program(), words("node --listen 127.0.0.1:* --name lone --join 127.0.0.1:1")};
+  Process lone{work_, program(), words("node --listen 127.0.0.1:* --join 127.0.0.1:1")};
   EXPECT_TRUE(wait_until([&] {
     return lone.err().find("no answer from tcp://127.0.0.1:1 yet: on its own") != std::string::npos;
   })) << lone.err();
+  EXPECT_NE(lone.err().find("its name has the port, which is another one at each start"),
+            std::string::npos);
   lone.signal(SIGKILL);
 }
 
