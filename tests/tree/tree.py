@@ -23,7 +23,8 @@ FOLDERS = """
     models/tabular models/net/layers models/net models/built_in
     models/cuda/kernels models/cuda models/cuda/layers models/cuda/training
     engine/core engine/core/channel engine/core/council engine/core/deals engine/core/membership engine/core/worker
-    engine/core/role engine/exchange engine/exchange/ownership engine/exchange/broadcast engine/core/training
+    engine/core/role engine/exchange engine/exchange/ownership engine/exchange/broadcast
+    engine/exchange/collective engine/exchange/collective/algorithms engine/core/training
     engine/core/member engine/work
     engine/sim engine/sim/membership engine/sim/steps engine/sim/protocol engine/sim/chaos
     actor actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
