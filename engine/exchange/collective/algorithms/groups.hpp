@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/exchange/collective/algorithms/binomial_tree.hpp"
