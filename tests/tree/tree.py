@@ -24,11 +24,12 @@ FOLDERS = """
     models/cuda/kernels models/cuda models/cuda/layers models/cuda/training
     engine/core engine/core/channel engine/core/council engine/core/deals engine/core/membership engine/core/worker
     engine/core/role engine/exchange engine/exchange/ownership engine/exchange/broadcast engine/exchange/gossip
-    engine/core/training
+    engine/exchange/collective engine/exchange/collective/algorithms engine/core/training
     engine/core/member engine/work
     engine/sim engine/sim/membership engine/sim/steps engine/sim/protocol engine/sim/chaos
     actor actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
     tools/files tools/program tools/registry tools/job tools/report tools/train tools/bench tools/chaos
+    tools/collective
     tools/sim tools/advise tools/repro tools/repro/barriers tools/twin tools/cluster/keys tools/cluster/follow tools/cluster
     tools/command_line tools
 """.split()

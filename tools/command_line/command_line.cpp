@@ -12,6 +12,7 @@
 #include "starling/tools/chaos/chaos_arguments.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/keys/keys_arguments.hpp"
+#include "starling/tools/collective/collective_arguments.hpp"
 #include "starling/tools/command_line/job_file.hpp"
 #include "starling/tools/job/keys.hpp"
 #include "starling/tools/job/settings_commands.hpp"
@@ -227,9 +228,8 @@ class CommandLine {
 
   Result<int> run(int argc, const char* const* argv) {
     std::vector<std::string> arguments{argv + std::min(argc, 1), argv + argc};
-    if (!arguments.empty() && arguments.front() == "help") {
+    if (!arguments.empty() && arguments.front() == "help")
       if (auto turned = turn_help_into_flag(arguments); !turned) return std::move(turned).error();
-    }
     try {
       std::ranges::reverse(arguments);  // CLI11 expects the last argument first
       program_.parse(std::move(arguments));
@@ -277,9 +277,8 @@ class CommandLine {
     return settings ? run_command(*settings) : Result<int>{settings.error()};
   }
 
-  Result<int> run_with_registry(const FlagsCommand& command,
-                                Result<int> (*run_command)(const Registry&,
-                                                           const Settings&)) const {
+  template <class Run>
+  Result<int> run_with_registry(const FlagsCommand& command, Run run_command) const {
     const auto settings = command.settings();
     return settings ? run_command(registry_, *settings) : Result<int>{settings.error()};
   }
@@ -292,11 +291,11 @@ class CommandLine {
                    "' is no command; valid: " + program_name() + " " + chosen.get_name() +
                    " ..., `" + program_name() + " help` lists the commands"};
     for (const Command* command : std::initializer_list<const Command*>{
-             &train_.command(), &node_.command(), &submit_.command(), &attach_.command(),
-             &status_.command(), &jobs_.command(), &stop_.command(), &logs_.command(),
-             &leave_.command(), &launch_.command(), &sim_.command(), &twin_.command(),
-             &chaos_.command(), &evaluate_.command(), &predict_.command(), &inspect_.command(),
-             &advise_.command(), &barriers_, &models_})
+             &train_.command(),  &node_.command(),       &submit_.command(),  &attach_.command(),
+             &status_.command(), &jobs_.command(),       &stop_.command(),    &logs_.command(),
+             &leave_.command(),  &launch_.command(),     &sim_.command(),     &twin_.command(),
+             &chaos_.command(),  &evaluate_.command(),   &predict_.command(), &inspect_.command(),
+             &advise_.command(), &collective_.command(), &barriers_,          &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
@@ -314,6 +313,7 @@ class CommandLine {
     if (name == "launch") return run_without_registry(launch_, launch_command);
     if (name == "repro") return repro_.run(registry_);
     if (name == "advise") return advise_.run(registry_);
+    if (name == "collective") return collective_.run();
     if (name == "chaos") return chaos_.run();
     if (name == "bench") return bench_.run(registry_);
     if (name == "keys") return keys_.run();
@@ -342,8 +342,7 @@ class CommandLine {
     if (word.starts_with('-'))
       return Error{"unknown flag '" + word + "'; valid: --help, --version, or a command first"};
     std::vector<std::string> names;
-    for (const CLI::App* command : program_.get_subcommands({}))
-      names.push_back(command->get_name());
+    for (const CLI::App* each : program_.get_subcommands({})) names.push_back(each->get_name());
     const std::string as_flag = program_.get_option_no_throw("--" + word) != nullptr
                                     ? "did you mean '--" + word + "'? "
                                     : std::string{};
@@ -379,6 +378,7 @@ class CommandLine {
   JobFileCommand twin_{program_,    "twin",        "run a job and its simulation, and compare",
                        twin_keys(), read_job_file, twin_footer(registry_)};
   AdviseArguments advise_{program_};
+  CollectiveArguments collective_{program_};
   ReproArguments repro_{program_};
   EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", registry_};
   EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",

@@ -16,8 +16,9 @@ TEST(Help, IsPrintedWithoutArguments) {
   const Folder folder;
   const ProgramResult ran = starling(folder, "");
   EXPECT_EQ(ran.code, 0);
-  for (const char* command : {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate",
-                              "predict", "inspect", "bench", "barriers", "models", "advise"})
+  for (const char* command :
+       {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate", "predict", "inspect", "bench",
+        "barriers", "models", "advise", "collective"})
     EXPECT_TRUE(contains(ran.out, std::string{"\n  "} + command + " ")) << ran.out;
   EXPECT_EQ(ran.out, starling(folder, "--help").out);
   EXPECT_EQ(ran.err, "");
@@ -66,8 +67,9 @@ TEST(Flags, MayStandBeforeTheJobFile) {
 
 TEST(Help, ExistsForEachCommand) {
   const Folder folder;
-  for (const char* command : {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate",
-                              "predict", "inspect", "bench", "barriers", "models", "advise"}) {
+  for (const char* command :
+       {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate", "predict", "inspect", "bench",
+        "barriers", "models", "advise", "collective"}) {
     const ProgramResult ran = starling(folder, std::string{command} + " --help");
     EXPECT_EQ(ran.code, 0);
     EXPECT_TRUE(contains(ran.out, std::string{"Usage: starling "} + command)) << ran.out;

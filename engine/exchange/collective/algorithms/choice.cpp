@@ -1,0 +1,31 @@
+#include "starling/engine/exchange/collective/algorithms/choice.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace starling::collective {
+
+Result<Plan> make_plan(const Algorithm& algorithm, const Task& task, const Network& network) {
+  auto schedule = make_schedule(algorithm, task.operation, task.members, task.root);
+  if (!schedule) return std::move(schedule).error();
+  auto costs = cost(*schedule, task.bytes, network);
+  if (!costs) return std::move(costs).error().within(print(algorithm));
+  return Plan{algorithm, *std::move(schedule), *costs};
+}
+
+Result<std::vector<Plan>> make_plans(const Task& task, const Network& network) {
+  const auto size = static_cast<std::size_t>(std::ceil(std::sqrt(task.members)));
+  std::vector<Plan> plans;
+  for (const Algorithm& algorithm : std::initializer_list<Algorithm>{
+           Ring{}, BinomialTree{}, DoubleTree{}, Halving{}, Parts{}, Groups{size}}) {
+    auto plan = make_plan(algorithm, task, network);
+    if (!plan) return std::move(plan).error();
+    plans.push_back(*std::move(plan));
+  }
+  // Sums of the same terms in another order may differ in their last digits; picoseconds do not.
+  std::ranges::stable_sort(plans, {},
+                           [](const Plan& plan) { return std::round(1e12 * plan.cost.seconds); });
+  return plans;
+}
+
+}  // namespace starling::collective

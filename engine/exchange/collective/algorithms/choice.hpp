@@ -1,0 +1,36 @@
+/// Chooses the algorithm that takes the least time in the cost model. Pure functions; any thread.
+#pragma once
+
+#include <vector>
+
+#include "starling/engine/exchange/collective/algorithms/algorithm.hpp"
+#include "starling/engine/exchange/collective/cost.hpp"
+
+namespace starling::collective {
+
+/// An algorithm, its schedule and what it costs.
+struct Plan {
+  Algorithm algorithm;
+  Schedule schedule;
+  Cost cost;
+};
+
+/// A request for a collective.
+struct Task {
+  Operation operation = Operation::all_reduce;
+  std::size_t members = 1;
+  Rank root = 0;
+  double bytes = 0;
+};
+
+/// Makes the plan of one algorithm. Refuses what make_schedule() and cost() refuse.
+[[nodiscard]] Result<Plan> make_plan(const Algorithm& algorithm, const Task& task,
+                                     const Network& network);
+
+/// Returns the plans of all algorithms for members with one port each, the fastest first; of
+/// equally fast ones, that of the algorithm that comes first in the list. Groups have about
+/// sqrt(members) members. Refuses what make_schedule() refuses for all algorithms alike.
+/// Requires: the network has no topology.
+[[nodiscard]] Result<std::vector<Plan>> make_plans(const Task& task, const Network& network);
+
+}  // namespace starling::collective

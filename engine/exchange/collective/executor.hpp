@@ -1,0 +1,286 @@
+/// Runs schedules at one member: messages in, messages and results out. It has no I/O, clock or
+/// thread; the caller passes its messages on, in any order, each exactly once (channel.hpp).
+///
+///     executor.start(effects, id, program, values, slices)   -> Send ...
+///     executor.on(effects, from, message)                    -> Send ..., Completed
+///
+/// Each chunk is cut into slices, and each slice of a chunk follows its own instructions. So the
+/// slices flow one behind another without waiting for the rounds of others, as far as the window
+/// allows, and several collectives run at a time. The result does not depend on the order in which
+/// messages arrive, not even in its last bit: a member adds in the order of the schedule.
+///
+/// Bounds: a member sends slice s to another only when that one has finished slice s - window,
+/// which it says now and then (Progress); so no more than `window` slices of a collective wait
+/// anywhere. A collective stays open until all receivers have finished it, and no more than
+/// `open_max` are open. No deadlock follows: the first slice that some member has not finished may
+/// be sent by all.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/base/check.hpp"
+#include "starling/engine/exchange/collective/program.hpp"
+
+namespace starling::collective {
+
+/// Numbers the collectives that some members run, the same number at each of them.
+using CollectiveId = std::uint64_t;
+
+/// One slice of a chunk, on its way.
+template <class Element>
+struct Piece {
+  CollectiveId collective = 0;
+  std::uint32_t slice = 0;
+  ChunkId chunk = 0;
+  /// The round of the move in the schedule.
+  std::uint32_t round = 0;
+  std::shared_ptr<const std::vector<Element>> values;
+};
+
+/// The sender has finished the first `slices` slices of all chunks.
+struct Progress {
+  CollectiveId collective = 0;
+  std::uint32_t slices = 0;
+};
+
+template <class Element>
+using Message = std::variant<Piece<Element>, Progress>;
+
+/// Send this message to that member.
+template <class Element>
+struct Send {
+  Rank to;
+  Message<Element> message;
+};
+
+/// The collective is finished at this member. Chunks of which it is not a destination have no
+/// meaning in `values`.
+template <class Element>
+struct Completed {
+  CollectiveId collective;
+  std::vector<Element> values;
+};
+
+template <class Element>
+using Effects = std::vector<std::variant<Send<Element>, Completed<Element>>>;
+
+struct ExecutorOptions {
+  /// At most this many slices of a collective are in progress. At least 1.
+  std::uint32_t window = 4;
+  /// At most this many collectives are open. At least 1.
+  std::size_t open_max = 8;
+};
+
+/// One call at a time; not thread-safe. Element has +=.
+template <class Element>
+class Executor {
+ public:
+  using Pieces = std::shared_ptr<const std::vector<Element>>;
+
+  /// Requires: options in their bounds.
+  explicit Executor(ExecutorOptions options = {}) : options_(options) {
+    STARLING_CHECK(options.window >= 1 && options.open_max >= 1);
+  }
+
+  /// Starts a collective with this member's values. All members start it with the same schedule,
+  /// number of values, and number of slices. Requires: !is_full(), slices >= 1, and `id` is above
+  /// those of all collectives that this member has started.
+  void start(Effects<Element>& out, CollectiveId id, std::shared_ptr<const Program> program,
+             std::vector<Element> values, std::uint32_t slices) {
+    STARLING_CHECK(!is_full() && slices >= 1 && (id > last_started_ || !has_started_));
+    has_started_ = true;
+    last_started_ = id;
+    Run& run = runs_[id];
+    run.bounds = chunk_bounds(program->chunks, values.size());
+    run.program = std::move(program);
+    run.values = std::move(values);
+    run.slices = slices;
+    for (const Rank to : run.program->receivers) run.finished_by[to] = 0;
+    auto early = early_.extract(id);
+    open_window(out, id, run);
+    if (!early.empty())
+      for (auto& [from, message] : early.mapped()) std::ignore = on(out, from, std::move(message));
+    finish(out, id);
+  }
+
+  /// Handles a message from another member. Returns false, and does nothing, if no correct member
+  /// sends it.
+  [[nodiscard]] bool on(Effects<Element>& out, Rank from, Message<Element> message) {
+    const CollectiveId id = std::visit([](const auto& m) { return m.collective; }, message);
+    if (!has_started_ || id > last_started_) return keep_early(id, from, std::move(message));
+    const auto found = runs_.find(id);
+    if (found == runs_.end()) return false;
+    const bool is_valid = std::visit(
+        [&](auto& m) { return on(out, id, found->second, from, std::move(m)); }, message);
+    finish(out, id);
+    return is_valid;
+  }
+
+  /// True if no collective can be started now.
+  [[nodiscard]] bool is_full() const { return runs_.size() >= options_.open_max; }
+  /// Returns how many collectives are open: started, and not finished by all receivers.
+  [[nodiscard]] std::size_t open() const { return runs_.size(); }
+  /// Returns how many pieces have arrived before this member could use them.
+  [[nodiscard]] std::size_t waiting_pieces() const {
+    std::size_t pieces = 0;
+    for (const auto& [id, run] : runs_) pieces += run.arrived.size();
+    for (const auto& [id, messages] : early_) pieces += messages.size();
+    return pieces;
+  }
+
+ private:
+  /// Names a piece that arrives: slice, chunk, round and sender.
+  using Key = std::tuple<std::uint32_t, ChunkId, std::uint32_t, Rank>;
+
+  /// A slice in progress.
+  struct Slice {
+    /// By chunk: the next instruction.
+    std::vector<std::size_t> next;
+    std::size_t unfinished = 0;
+  };
+
+  struct Run {
+    std::shared_ptr<const Program> program;
+    std::vector<Element> values;
+    std::vector<std::size_t> bounds;
+    std::uint32_t slices = 1;
+    /// The slices from `finished` on that are in progress.
+    std::deque<Slice> window;
+    std::uint32_t finished = 0;
+    std::uint32_t announced = 0;
+    bool is_completed = false;
+    std::map<Key, Pieces> arrived;
+    /// By receiver: how many slices it has finished.
+    std::map<Rank, std::uint32_t> finished_by;
+  };
+
+  bool keep_early(CollectiveId id, Rank from, Message<Element> message) {
+    if (!early_.contains(id) && early_.size() >= options_.open_max) return false;
+    early_[id].emplace_back(from, std::move(message));
+    return true;
+  }
+
+  bool on(Effects<Element>& out, CollectiveId id, Run& run, Rank from, Piece<Element> piece) {
+    if (piece.slice < run.finished || piece.slice >= run.slices ||
+        piece.slice - run.finished >= options_.window ||
+        piece.chunk >= run.program->chunks.size() || !piece.values ||
+        piece.values->size() != size_of(run, piece.slice, piece.chunk))
+      return false;
+    const auto& instructions = run.program->instructions[piece.chunk];
+    const bool is_expected = std::ranges::any_of(instructions, [&](const Instruction& i) {
+      return i.kind == Instruction::Kind::receive && i.peer == from && i.round == piece.round;
+    });
+    if (!is_expected) return false;
+    run.arrived[{piece.slice, piece.chunk, piece.round, from}] = std::move(piece.values);
+    execute(out, id, run, piece.slice, piece.chunk);
+    return true;
+  }
+
+  bool on(Effects<Element>& out, CollectiveId id, Run& run, Rank from, Progress progress) {
+    const auto found = run.finished_by.find(from);
+    if (found == run.finished_by.end() || progress.slices > run.slices) return false;
+    found->second = std::max(found->second, progress.slices);
+    const std::uint32_t first = run.finished;
+    for (std::uint32_t s = first; s < first + run.window.size(); ++s)
+      for (ChunkId c = 0; c < run.program->chunks.size(); ++c) execute(out, id, run, s, c);
+    return true;
+  }
+
+  [[nodiscard]] static std::size_t begin_of(const Run& run, std::uint32_t slice, ChunkId chunk) {
+    const std::size_t size = run.bounds[chunk + 1] - run.bounds[chunk];
+    return run.bounds[chunk] + size * slice / run.slices;
+  }
+  [[nodiscard]] static std::size_t size_of(const Run& run, std::uint32_t slice, ChunkId chunk) {
+    return begin_of(run, slice + 1, chunk) - begin_of(run, slice, chunk);
+  }
+
+  /// Executes the instructions of one slice of a chunk as far as possible.
+  void execute(Effects<Element>& out, CollectiveId id, Run& run, std::uint32_t s, ChunkId chunk) {
+    Slice& slice = run.window[s - run.finished];
+    const auto& instructions = run.program->instructions[chunk];
+    std::size_t& next = slice.next[chunk];
+    if (next == instructions.size()) return;
+    for (; next < instructions.size(); ++next)
+      if (!execute(out, id, run, s, chunk, instructions[next])) return;
+    --slice.unfinished;
+  }
+
+  /// Executes one instruction. Returns false if it must wait.
+  bool execute(Effects<Element>& out, CollectiveId id, Run& run, std::uint32_t s, ChunkId chunk,
+               const Instruction& instruction) {
+    const auto begin = run.values.begin() + static_cast<std::ptrdiff_t>(begin_of(run, s, chunk));
+    const auto end = begin + static_cast<std::ptrdiff_t>(size_of(run, s, chunk));
+    if (instruction.kind == Instruction::Kind::send) {
+      if (s >= run.finished_by.at(instruction.peer) + options_.window) return false;
+      out.push_back(
+          Send<Element>{instruction.peer,
+                        Piece<Element>{id, s, chunk, instruction.round,
+                                       std::make_shared<const std::vector<Element>>(begin, end)}});
+      return true;
+    }
+    const auto found = run.arrived.find({s, chunk, instruction.round, instruction.peer});
+    if (found == run.arrived.end()) return false;
+    const std::vector<Element>& values = *found->second;
+    if (instruction.action == Action::copy)
+      std::ranges::copy(values, begin);
+    else
+      std::ranges::transform(begin, end, values.begin(), values.end(), begin,
+                             [](Element a, const Element& b) { return a += b; });
+    run.arrived.erase(found);
+    return true;
+  }
+
+  /// Begins slices until the window is full or all are in progress.
+  void open_window(Effects<Element>& out, CollectiveId id, Run& run) {
+    const std::size_t chunks = run.program->chunks.size();
+    while (run.window.size() < options_.window && run.finished + run.window.size() < run.slices) {
+      const auto s = static_cast<std::uint32_t>(run.finished + run.window.size());
+      Slice& slice = run.window.emplace_back();
+      slice.next.assign(chunks, 0);
+      for (const auto& instructions : run.program->instructions)
+        slice.unfinished += instructions.empty() ? 0 : 1;
+      for (ChunkId c = 0; c < chunks; ++c) execute(out, id, run, s, c);
+    }
+  }
+
+  /// Removes finished slices, tells the senders, and ends the collective after the last slice.
+  void finish(Effects<Element>& out, CollectiveId id) {
+    const auto found = runs_.find(id);
+    if (found == runs_.end()) return;  // finished by a message that had come early
+    Run& run = found->second;
+    while (!run.window.empty() && run.window.front().unfinished == 0) {
+      run.window.pop_front();
+      ++run.finished;
+      open_window(out, id, run);
+    }
+    const bool is_last = run.finished == run.slices;
+    if (run.announced < run.finished &&
+        (is_last || run.finished - run.announced >= (options_.window + 1) / 2)) {
+      run.announced = run.finished;
+      for (const Rank to : run.program->senders)
+        out.push_back(Send<Element>{to, Progress{id, run.finished}});
+    }
+    if (!is_last) return;
+    if (!std::exchange(run.is_completed, true))
+      out.push_back(Completed<Element>{id, std::move(run.values)});
+    if (std::ranges::all_of(run.finished_by, [&](const auto& f) { return f.second == run.slices; }))
+      runs_.erase(found);
+  }
+
+  ExecutorOptions options_;
+  std::map<CollectiveId, Run> runs_;
+  /// Messages of collectives that this member has not started.
+  std::map<CollectiveId, std::vector<std::pair<Rank, Message<Element>>>> early_;
+  bool has_started_ = false;
+  CollectiveId last_started_ = 0;
+};
+
+}  // namespace starling::collective

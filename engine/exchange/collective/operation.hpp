@@ -1,0 +1,51 @@
+/// The collective operations, and how an all-reduce becomes each of them. Pure functions; any
+/// thread.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/engine/exchange/collective/schedule.hpp"
+
+namespace starling::collective {
+
+enum class Operation {
+  /// Everyone gets the sum.
+  all_reduce,
+  /// The root gets the sum.
+  reduce,
+  /// Everyone gets the root's vector.
+  broadcast,
+  /// The root gets part i of member i's vector, for each i.
+  gather,
+  /// Member i gets part i of the root's vector.
+  scatter,
+  /// Member i gets part i of the sum.
+  reduce_scatter,
+  /// Everyone gets part i of member i's vector, for each i.
+  all_gather,
+  /// Member j gets part (i, j) of member i's vector, for each i.
+  all_to_all,
+};
+
+/// Returns all operations, in the order of the enumeration.
+[[nodiscard]] const std::vector<Operation>& operations();
+/// Returns the name, such as "all-reduce".
+[[nodiscard]] std::string_view name(Operation operation);
+/// Reads a name. The error lists the valid ones.
+[[nodiscard]] Result<Operation> parse_operation(std::string_view text);
+/// Returns true if one member, the root, has or gets the whole vector.
+[[nodiscard]] bool has_root(Operation operation);
+
+/// Returns the schedule of an operation over the routes of an all-reduce: the moves that carry
+/// something that a destination lacks, and no others. A ring's all-reduce becomes the pipelined
+/// chain for a broadcast, and scatter and all-gather over a hypercube (van de Geijn's broadcast)
+/// for recursive halving; a tree's becomes a gather in which a subtree's parts travel together. The
+/// data of member i takes the chunks c with c mod members = i, if the all-reduce has a multiple of
+/// `members` chunks, which are then summed at member c mod members; else chunk i mod chunks.
+/// Requires: all_reduce passes check(), root < all_reduce.members.
+[[nodiscard]] Schedule specialised(const Schedule& all_reduce, Operation operation, Rank root);
+
+}  // namespace starling::collective

@@ -1,0 +1,41 @@
+/// One member's part of a schedule. Pure values; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "starling/engine/exchange/collective/schedule.hpp"
+
+namespace starling::collective {
+
+/// Send the chunk to `peer`, or receive it from there.
+struct Instruction {
+  enum class Kind : std::uint8_t { send, receive };
+
+  Kind kind;
+  Action action;
+  Rank peer;
+  /// The round in the schedule; names the message.
+  std::uint32_t round;
+
+  bool operator==(const Instruction&) const = default;
+};
+
+/// The instructions of a member. The ones of one chunk are executed in order; chunks do not depend
+/// on each other.
+struct Program {
+  Rank self = 0;
+  std::vector<Chunk> chunks;
+  /// By chunk.
+  std::vector<std::vector<Instruction>> instructions;
+  /// The members from which this one receives, and to which it sends, ascending.
+  std::vector<Rank> senders;
+  std::vector<Rank> receivers;
+};
+
+/// Returns the instructions of a member: those of earlier rounds first. In a round, a member only
+/// sends a chunk or only receives it. Requires: the schedule passes check(), self is a member.
+[[nodiscard]] Program make_program(const Schedule& schedule, Rank self);
+
+}  // namespace starling::collective

@@ -1,0 +1,45 @@
+/// The links between the members of a collective, for algorithms and costs that depend on them.
+/// Pure values; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/engine/exchange/collective/schedule.hpp"
+
+namespace starling::collective {
+
+/// A directed link of some parallel lanes.
+struct Link {
+  Rank from;
+  Rank to;
+  std::uint32_t lanes;
+
+  bool operator==(const Link&) const = default;
+};
+
+struct Topology {
+  std::size_t members = 1;
+  /// Each pair of members at most once, ascending. Links exist in both directions.
+  std::vector<Link> links{};
+
+  /// Reads lines `A B [LANES]`: members A and B have LANES full-duplex lanes between them, by
+  /// default 1. Members are numbered from 0. `#` begins a comment. Refuses topologies in which some
+  /// member is not reachable. Errors begin with `path`, and name the line.
+  static Result<Topology> parse(std::string_view text, const std::string& path);
+
+  /// Returns the number of lanes from one member to another; 0 if there is no link.
+  [[nodiscard]] std::uint32_t lanes(Rank from, Rank to) const;
+
+  bool operator==(const Topology&) const = default;
+};
+
+/// Topologies have at most so many members, and links so many lanes.
+inline constexpr std::size_t topology_members_max = 64;
+inline constexpr std::size_t topology_lanes_max = 1024;
+
+}  // namespace starling::collective

@@ -1,0 +1,183 @@
+#include "starling/tools/collective/collective_command.hpp"
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "starling/base/input.hpp"
+#include "starling/base/text.hpp"
+#include "starling/engine/exchange/collective/check.hpp"
+#include "starling/tools/collective/collective_report.hpp"
+#include "starling/tools/files/file_output.hpp"
+#include "starling/tools/train/commands.hpp"
+
+namespace starling::program {
+namespace {
+
+using collective::Algorithm;
+
+/// A unit of an amount, and its size in bytes.
+using Unit = std::pair<std::string_view, double>;
+
+/// Reads a number above 0 with one of the units; the first that fits counts.
+template <std::size_t n>
+Result<double> parse_amount(const std::string& text, const std::array<Unit, n>& units,
+                            const std::string& valid) {
+  for (const auto& [unit, size] : units) {
+    if (!text.ends_with(unit)) continue;
+    const auto number = parse_number(std::string_view{text}.substr(0, text.size() - unit.size()));
+    if (number && *number > 0 && *number * size <= 1e18 && *number * size >= 1e-3)
+      return *number * size;
+  }
+  return Error{quote(text) + "; valid: " + valid};
+}
+
+Result<double> parse_bytes(const std::string& text) {
+  constexpr std::array<Unit, 13> units{{{"KiB", 0x1p10},
+                                        {"MiB", 0x1p20},
+                                        {"GiB", 0x1p30},
+                                        {"kB", 1e3},
+                                        {"MB", 1e6},
+                                        {"GB", 1e9},
+                                        {"TB", 1e12},
+                                        {"k", 1e3},
+                                        {"M", 1e6},
+                                        {"G", 1e9},
+                                        {"T", 1e12},
+                                        {"B", 1},
+                                        {"", 1}}};
+  return parse_amount(text, units, "bytes above 0, with a unit or not: 4096, 100M, 64MiB");
+}
+
+/// Returns bytes a second.
+Result<double> parse_bandwidth(const std::string& text) {
+  constexpr std::array<Unit, 9> units{{{"kbps", 125},
+                                       {"Mbps", 125e3},
+                                       {"Gbps", 125e6},
+                                       {"Tbps", 125e9},
+                                       {"kB", 1e3},
+                                       {"MB", 1e6},
+                                       {"GB", 1e9},
+                                       {"TB", 1e12},
+                                       {"B", 1}}};
+  return parse_amount(text, units, "bits or bytes a second above 0: 10Gbps, 20GB");
+}
+
+/// Stores a value if the user gave it.
+template <class Value, class Parse>
+Result<void> put(Value& into, const Settings& settings, const std::string& key, Parse parse) {
+  const std::string text = text_of(settings, key);
+  if (text.empty()) return {};
+  auto value = parse(text);
+  if (!value) return std::move(value).error().within(location_of(settings, key));
+  into = *std::move(value);
+  return {};
+}
+
+Result<void> put_latency(collective::Network& network, const Settings& settings) {
+  std::chrono::nanoseconds latency{0};
+  if (auto given = put(latency, settings, "latency", parse_duration); !given) return given;
+  if (!text_of(settings, "latency").empty())
+    network.latency_s = std::chrono::duration<double>(latency).count();
+  return {};
+}
+
+/// Reads the options of the collective and of the network.
+Result<void> put_options(collective::Task& task, collective::Network& network,
+                         const Settings& settings) {
+  std::uint64_t members = task.members;
+  std::uint64_t root = task.root;
+  if (auto given = put_count(members, settings, "members", 1, collective::members_max); !given)
+    return given;
+  if (auto given = put_count(root, settings, "root", 0, UINT32_MAX); !given) return given;
+  task.members = members;
+  task.root = static_cast<collective::Rank>(root);
+  if (auto given = put(task.operation, settings, "operation", collective::parse_operation); !given)
+    return given;
+  if (!location_of(settings, "root").empty() && !collective::has_root(task.operation))
+    return Error{location_of(settings, "root") + ": " + std::string{name(task.operation)} +
+                 " has no root; valid: with reduce, broadcast, gather or scatter"};
+  if (auto given = put(task.bytes, settings, "bytes", parse_bytes); !given) return given;
+  if (auto given = put(network.bytes_per_second, settings, "bandwidth", parse_bandwidth); !given)
+    return given;
+  return put_latency(network, settings);
+}
+
+/// Reads the topology of packed trees, whose number of members becomes the default.
+Result<void> read_topology(Algorithm& algorithm, collective::Task& task,
+                           collective::Network& network) {
+  auto* const trees = std::get_if<collective::PackedTrees>(&algorithm);
+  if (trees == nullptr) return {};
+  const auto text =
+      read_text(trees->file, std::size_t{1} << 20U, "a topology of lines A B [LANES]");
+  if (!text) return text.error();
+  auto topology = collective::Topology::parse(*text, trees->file);
+  if (!topology) return std::move(topology).error();
+  task.members = topology->members;
+  network.topology = std::make_shared<const collective::Topology>(*std::move(topology));
+  trees->topology = network.topology;
+  return {};
+}
+
+Result<void> check_picture(const std::string& svg, const collective::Plan& plan) {
+  if (svg.empty()) return {};
+  const auto& schedule = plan.schedule;
+  if (schedule.members > picture_members_max || schedule.rounds.size() > picture_rounds_max)
+    return Error{"--svg: " + print_count(schedule.members, "member") + " and " +
+                 print_count(schedule.rounds.size(), "round") +
+                 " are too many for a picture; valid: " + std::to_string(picture_members_max) +
+                 " and " + std::to_string(picture_rounds_max) + " at most"};
+  return check_writable(svg);
+}
+
+Result<int> compare(const collective::Task& task, const collective::Network& network,
+                    const Settings& settings) {
+  if (const auto svg = location_of(settings, "svg"); !svg.empty())
+    return Error{svg + ": the picture is of one algorithm; valid: an ALGORITHM, or auto"};
+  const auto plans = collective::make_plans(task, network);
+  if (!plans) return plans.error();
+  const bool is_json = !text_of(settings, "json").empty();
+  return write_stdout(
+      is_json ? plans_json(*plans, task, network) + "\n" : plans_text(*plans, task, network), done);
+}
+
+}  // namespace
+
+Result<int> collective_command(const std::string& name, const Settings& settings) {
+  collective::Task task{.members = 8, .bytes = 1e8};
+  collective::Network network{.latency_s = 50e-6, .bytes_per_second = 1.25e9};
+  const bool is_chosen_by_cost = name.empty() || name == "auto";
+  Algorithm algorithm;
+  if (!is_chosen_by_cost) {
+    auto parsed = collective::parse_algorithm(name);
+    if (!parsed) return std::move(parsed).error().within("ALGORITHM");
+    algorithm = *std::move(parsed);
+    if (auto read = read_topology(algorithm, task, network); !read) return std::move(read).error();
+  }
+  if (auto given = put_options(task, network, settings); !given) return std::move(given).error();
+  if (name.empty()) return compare(task, network, settings);
+  if (is_chosen_by_cost) {
+    const auto plans = collective::make_plans(task, network);
+    if (!plans) return plans.error();
+    algorithm = plans->front().algorithm;
+  }
+  const auto plan = collective::make_plan(algorithm, task, network);
+  if (!plan) return plan.error();
+  const std::string svg = text_of(settings, "svg");
+  if (auto drawable = check_picture(svg, *plan); !drawable) return std::move(drawable).error();
+  if (const auto proven = collective::check(plan->schedule); !proven) {
+    print_error(print(algorithm) + ": " + proven.error().message);
+    return job_failed;
+  }
+  if (!svg.empty())
+    if (auto written = replace_file(svg, plan_svg(*plan, task)); !written) {
+      print_error(written.error().message);
+      return job_failed;
+    }
+  const bool is_json = !text_of(settings, "json").empty();
+  return write_stdout(
+      is_json ? plan_json(*plan, task, network) + "\n" : plan_text(*plan, task, network), done);
+}
+
+}  // namespace starling::program
