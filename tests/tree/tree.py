@@ -26,8 +26,9 @@ FOLDERS = """
     engine/core/role engine/exchange engine/exchange/ownership engine/exchange/broadcast engine/exchange/gossip
     engine/exchange/collective engine/exchange/collective/algorithms engine/core/training
     engine/core/member engine/work
+    engine/flow/values engine/flow/plan engine/flow/shuffle engine/flow/chain engine/flow
     engine/sim engine/sim/membership engine/sim/steps engine/sim/protocol engine/sim/chaos
-    actor actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
+    actor actor/flow actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
     tools/files tools/program tools/registry tools/job tools/report tools/train tools/bench tools/chaos
     tools/collective
     tools/sim tools/advise tools/repro tools/repro/barriers tools/twin tools/cluster/keys tools/cluster/follow tools/cluster
@@ -41,8 +42,9 @@ LAYERS = {
     "engine/core": ["base", "barrier", "models", "engine/exchange"],
     "engine/exchange": ["base", "barrier", "models", "engine/core"],
     "engine/work": ["base", "barrier", "models", "engine/core", "engine/exchange"],
+    "engine/flow": ["base"],
     "engine/sim": ["base", "barrier", "models", "engine"],
-    "actor": ["base", "barrier", "models", "engine/core", "engine/exchange", "engine/work"],
+    "actor": ["base", "barrier", "models", "engine/core", "engine/exchange", "engine/work", "engine/flow"],
     "tools": ["base", "barrier", "models", "engine", "actor"],
 }
 LIBRARIES = tuple(dict.fromkeys(layer.split("/")[0] for layer in LAYERS))

@@ -1,0 +1,65 @@
+#include "starling/actor/flow/map_reduce.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+#include "starling/actor/flow/spill_folder.hpp"
+#include "starling/actor/flow/thread_runner.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::flow {
+namespace {
+
+constexpr std::size_t threads_max = 32;
+constexpr std::size_t memory_min = std::size_t{1} << 20U;
+constexpr std::uint32_t parts_max = 1'000'000;
+
+Result<void> check_range(const char* name, std::uint64_t value, std::uint64_t least,
+                         std::uint64_t most) {
+  if (value >= least && value <= most) return {};
+  return Error{std::string{name} + ": " + std::to_string(value) +
+               " is out of range; valid: " + std::to_string(least) +
+               (most == UINT64_MAX ? " or more" : " to " + std::to_string(most))};
+}
+
+Result<void> check(const MapReduceOptions& options) {
+  if (auto r = check_range("threads", options.threads, 1, threads_max); !r) return r;
+  if (auto r = check_range("parts", options.parts, 1, parts_max); !r) return r;
+  if (auto r = check_range("memory_bytes", options.memory_bytes, memory_min, UINT64_MAX); !r)
+    return r;
+  if (auto r = check_range("split_bytes", options.split_bytes, 1, UINT64_MAX); !r) return r;
+  if (auto r = check_range("attempts", options.attempts, 1, UINT32_MAX); !r) return r;
+  std::error_code fault;
+  if (!std::filesystem::is_directory(options.spill_folder, fault))
+    return Error{"spill_folder: " + quote(options.spill_folder) +
+                 " is not a folder; valid: a folder that exists"};
+  return {};
+}
+
+}  // namespace
+
+Result<MapReduce> MapReduce::make(MapReduceOptions options) {
+  if (options.spill_folder.empty()) {
+    std::error_code fault;
+    options.spill_folder = std::filesystem::temp_directory_path(fault).string();
+  }
+  if (auto valid = check(options); !valid) return std::move(valid).error();
+  auto storage = std::make_shared<SpillFolder>(options.spill_folder, options.memory_bytes,
+                                               options.spill_bytes_max);
+  auto runner =
+      std::make_shared<ThreadRunner>(ThreadRunnerOptions{.threads = options.threads,
+                                                         .default_parts = options.parts,
+                                                         .attempts_max = options.attempts},
+                                     storage);
+  return MapReduce{std::move(options), std::move(storage), std::move(runner)};
+}
+
+Result<Set<std::string, TextChain>> MapReduce::text(const std::vector<std::string>& paths) const {
+  auto splits = split_files(paths, options_.split_bytes);
+  if (!splits) return std::move(splits).error();
+  return Set<std::string, TextChain>{runner_, TextChain{*std::move(splits)}};
+}
+
+std::uint64_t MapReduce::spilled_bytes() const { return storage_->spilled(); }
+
+}  // namespace starling::flow

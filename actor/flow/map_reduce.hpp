@@ -1,0 +1,87 @@
+/// The map-reduce engine: typed data sets in one process, whose parts are computed by several
+/// threads. Sets, and what they offer, are in starling/engine/flow/set.hpp.
+///
+///     auto engine = starling::flow::MapReduce::make({.threads = 8}).value();
+///     auto squares = engine.generate(1000, [](std::uint64_t i) { return i * i; });
+///     auto sum = squares.filter([](std::uint64_t x) { return x % 2 == 0; }).reduce(std::plus<>{});
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/actor/flow/text_chain.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/flow/broadcast.hpp"
+#include "starling/engine/flow/chain/sources.hpp"
+#include "starling/engine/flow/set.hpp"
+
+namespace starling::flow {
+
+class SpillFolder;
+
+struct MapReduceOptions {
+  /// The threads that compute parts, from 1 to 32.
+  std::size_t threads = 4;
+  /// The number of parts of containers, generators and shuffles that do not name another. Above 0.
+  Part parts = 16;
+  /// Bytes that the records of shuffles and caches may take before they spill; from 1 MiB on. The
+  /// results of actions, and the values of one key in group_by_key() and joins, are not counted.
+  /// Sums of floating-point numbers may differ in their last digits between different limits.
+  std::size_t memory_bytes = std::size_t{1} << 30U;
+  /// The folder for spilled data; empty for the system's folder for temporary files.
+  std::string spill_folder = {};
+  /// The most bytes of spilled data at a time.
+  std::uint64_t spill_bytes_max = std::uint64_t{64} << 30U;
+  /// The bytes of a text file in one part. Above 0.
+  std::uint64_t split_bytes = std::uint64_t{8} << 20U;
+  /// A job ends with an error if a part has failed this many times. Above 0.
+  std::uint32_t attempts = 2;
+};
+
+/// Sets keep what they need of their engine alive. Thread-safe, except for moving.
+class MapReduce {
+ public:
+  /// An Error names an option that cannot work.
+  static Result<MapReduce> make(MapReduceOptions options);
+
+  /// The values of a container, in its order.
+  template <class T>
+  [[nodiscard]] auto collection(std::vector<T> values) const {
+    using C = CollectionChain<T>;
+    return Set<T, C>{runner_, C{std::move(values), options_.parts}};
+  }
+  /// The records f(0), f(1), ... f(count - 1).
+  template <class F>
+  [[nodiscard]] auto generate(std::uint64_t count, F f) const {
+    static_assert(std::invocable<const F&, std::uint64_t>,
+                  "the function of generate() takes the index of a record (std::uint64_t)");
+    using C = GeneratorChain<F>;
+    return Set<typename C::Value, C>{runner_, C{count, std::move(f), options_.parts}};
+  }
+  /// The lines of text files, in the order of the paths, without their LF or CR LF. A file is split
+  /// into parts, unless it is gzip.
+  [[nodiscard]] Result<Set<std::string, TextChain>> text(
+      const std::vector<std::string>& paths) const;
+  /// A value for all tasks.
+  template <class T>
+  [[nodiscard]] Broadcast<T> broadcast(T value) const {
+    return Broadcast<T>{std::move(value)};
+  }
+
+  [[nodiscard]] const MapReduceOptions& options() const { return options_; }
+  /// The bytes that all jobs together have spilled so far.
+  [[nodiscard]] std::uint64_t spilled_bytes() const;
+
+ private:
+  MapReduce(MapReduceOptions options, std::shared_ptr<SpillFolder> storage,
+            std::shared_ptr<Runner> runner)
+      : options_(std::move(options)), storage_(std::move(storage)), runner_(std::move(runner)) {}
+
+  MapReduceOptions options_;
+  std::shared_ptr<SpillFolder> storage_;
+  std::shared_ptr<Runner> runner_;
+};
+
+}  // namespace starling::flow

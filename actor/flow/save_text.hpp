@@ -1,0 +1,57 @@
+/// Saves a data set as text.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "starling/actor/flow/output_folder.hpp"
+#include "starling/base/text.hpp"
+#include "starling/engine/flow/set.hpp"
+
+namespace starling::flow {
+
+/// Returns a record as a line: text and numbers as they are, and the elements of pairs and tuples
+/// with tabs between them.
+template <class T>
+[[nodiscard]] std::string line_of(const T& record) {
+  if constexpr (Text<T>) {
+    return record;
+  } else if constexpr (std::floating_point<T>) {
+    return print_number(static_cast<double>(record));
+  } else if constexpr (Arithmetic<T>) {
+    return std::to_string(record);
+  } else {
+    static_assert(
+        Tuple<T>,
+        "save_text(): records must be text, numbers, or tuples of these; map() makes text "
+        "of others");
+    std::string line;
+    const auto add = [&line](const auto&... parts) { ((line += line_of(parts) + '\t'), ...); };
+    std::apply(add, record);
+    if (!line.empty()) line.pop_back();
+    return line;
+  }
+}
+
+/// Writes each part as a file of a new folder, `FOLDER/part-00000.txt` and so on, a line for each
+/// record. The folder appears when all parts are complete, by one rename; a job that fails leaves
+/// nothing behind.
+template <class T, class C>
+[[nodiscard]] Result<void> save_text(const Set<T, C>& set, const std::string& folder) {
+  auto output = OutputFolder::make(folder);
+  if (!output) return std::move(output).error();
+  const auto write = [&output](Task& task, const C& chain) {
+    PartFile file{output->part_path(task.part())};
+    chain.run(task, task.part(), [&file](const T& record) {
+      file.add_line(line_of(record));
+      return true;
+    });
+    file.finish();
+    return true;
+  };
+  auto written = set.run("save_text", write);
+  if (!written) return std::move(written).error();
+  return output->commit();
+}
+
+}  // namespace starling::flow

@@ -1,0 +1,102 @@
+#include "starling/actor/flow/spill_folder.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "starling/engine/flow/plan/failure.hpp"
+
+namespace starling::flow {
+
+class SpillFolder::Memory : public Reservation {
+ public:
+  Memory(std::shared_ptr<SpillFolder> folder, std::size_t bytes)
+      : folder_(std::move(folder)), bytes_(bytes) {}
+  ~Memory() override { folder_->memory_used_ -= bytes_; }
+
+ private:
+  std::shared_ptr<SpillFolder> folder_;
+  std::size_t bytes_;
+};
+
+class SpillFolder::File : public SpillFile {
+ public:
+  explicit File(std::shared_ptr<SpillFolder> folder) : folder_(std::move(folder)) {}
+  ~File() override {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    folder_->disk_used_ -= size_;
+  }
+
+  std::uint64_t append(std::span<const std::byte> bytes) override {
+    const std::uint64_t offset = allocate(bytes.size());
+    for (std::size_t done = 0; done < bytes.size();) {
+      const ssize_t n = ::pwrite(descriptor_, bytes.data() + done, bytes.size() - done,
+                                 static_cast<off_t>(offset + done));
+      if (n < 0 && errno != EINTR) throw failure("cannot be written");
+      if (n > 0) done += static_cast<std::size_t>(n);
+    }
+    folder_->spilled_ += bytes.size();
+    return offset;
+  }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    for (std::size_t done = 0; done < out.size();) {
+      const ssize_t n = ::pread(descriptor_, out.data() + done, out.size() - done,
+                                static_cast<off_t>(offset + done));
+      if (n < 0 && errno != EINTR) throw failure("cannot be read");
+      if (n == 0) throw TaskFailure{Error{folder_->path_ + ": a spill file has become shorter"}};
+      if (n > 0) done += static_cast<std::size_t>(n);
+    }
+  }
+
+ private:
+  /// Returns the offset of `bytes` new bytes. Opens the file if they are the first.
+  std::uint64_t allocate(std::size_t bytes) {
+    const std::lock_guard lock{mutex_};
+    if (descriptor_ < 0) open();
+    if ((folder_->disk_used_ += bytes) > folder_->disk_max_) {
+      folder_->disk_used_ -= bytes;
+      throw TaskFailure{Error{folder_->path_ + ": spilled data takes more than " +
+                              std::to_string(folder_->disk_max_) +
+                              " bytes; valid: a higher spill_bytes_max, or more memory"}};
+    }
+    return std::exchange(size_, size_ + bytes);
+  }
+
+  void open() {
+    std::string name = folder_->path_ + "/starling-spill-XXXXXX";
+    descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
+    if (descriptor_ < 0) throw failure("no file can be created for spilled data");
+    ::unlink(name.c_str());
+  }
+
+  [[nodiscard]] TaskFailure failure(const char* what) const {
+    return TaskFailure{Error{folder_->path_ + ": " + what + ": " + std::strerror(errno) +
+                             "; valid: another spill folder, or more memory"}};
+  }
+
+  const std::shared_ptr<SpillFolder> folder_;
+  std::mutex mutex_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+std::unique_ptr<Reservation> SpillFolder::reserve(std::size_t bytes) {
+  // The buffers of the running tasks may take the other half.
+  if ((memory_used_ += bytes) > memory_max_ / 2) {
+    memory_used_ -= bytes;
+    return nullptr;
+  }
+  return std::make_unique<Memory>(shared_from_this(), bytes);
+}
+
+std::shared_ptr<SpillFile> SpillFolder::make_file() {
+  return std::make_shared<File>(shared_from_this());
+}
+
+}  // namespace starling::flow

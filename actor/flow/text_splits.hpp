@@ -1,0 +1,35 @@
+/// Text files as the parts of a data set. Reading blocks; any thread, one part each.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "starling/base/result.hpp"
+
+namespace starling::flow {
+
+/// A piece of a text file: the lines that begin in [begin, end).
+struct TextSplit {
+  std::string path;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  /// True for a gzip file, which is read as a whole.
+  bool is_gzip = false;
+};
+
+/// Splits files into pieces of about `split_bytes` bytes, in the order of the paths. A gzip file is
+/// one piece, and its first bytes decide whether it is gzip. Returns an Error for a file that
+/// cannot be opened. Requires: split_bytes > 0.
+[[nodiscard]] Result<std::vector<TextSplit>> split_files(const std::vector<std::string>& paths,
+                                                         std::uint64_t split_bytes);
+
+/// Takes a line without its LF or CR LF, and returns false to stop. It may move from the line.
+using LineSink = std::function<bool(std::string& line)>;
+
+/// Gives each line of a piece to `sink`. A file that cannot be read, and an exception of `sink`,
+/// end in a TaskFailure that begins with "FILE:LINE".
+void read_lines(const TextSplit& split, const LineSink& sink);
+
+}  // namespace starling::flow

@@ -1,0 +1,120 @@
+#include "starling/actor/flow/thread_runner.hpp"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "starling/engine/flow/plan/plan.hpp"
+#include "starling/engine/flow/plan/scheduler.hpp"
+#include "starling/engine/flow/plan/task.hpp"
+
+namespace starling::flow {
+namespace {
+
+/// One run of one plan. Several threads call work().
+class JobRun {
+ public:
+  JobRun(Plan plan, std::uint32_t attempts_max, Storage& storage)
+      : plan_(std::move(plan)), scheduler_(plan_, attempts_max), storage_(storage) {
+    for (const PlannedStage& planned : plan_.stages) {
+      const Part parts = planned.stage->description.parts;
+      stages_.push_back({.made = std::make_shared<KeptOutputs::Parts>(parts),
+                         .outputs = planned.kept,
+                         .file = {}});
+      if (!stages_.back().outputs) stages_.back().outputs = stages_.back().made;
+    }
+  }
+
+  /// Runs tasks until the job has ended.
+  void work() {
+    std::unique_lock lock{mutex_};
+    while (!scheduler_.has_ended()) {
+      const auto id = scheduler_.next();
+      if (!id) {
+        changed_.wait(lock);
+        continue;
+      }
+      Task task = make_task(*id);
+      lock.unlock();
+      Result<Output> output = run(*id, task);
+      lock.lock();
+      report(*id, std::move(output));
+      changed_.notify_all();
+    }
+  }
+
+  /// Requires: all calls of work() have returned.
+  Result<std::vector<Output>> finish() {
+    if (const Error* error = scheduler_.error()) return *error;
+    for (std::size_t id = 0; id < stages_.size(); ++id)
+      if (const auto& kept = plan_.stages[id].stage->kept; kept && !plan_.stages[id].kept)
+        kept->set(stages_[id].outputs);
+    return *stages_.back().outputs;
+  }
+
+ private:
+  struct StageRun {
+    /// Where the tasks of this job write their outputs.
+    std::shared_ptr<KeptOutputs::Parts> made;
+    /// The outputs: `made`, or those that an earlier job has left.
+    std::shared_ptr<const KeptOutputs::Parts> outputs;
+    std::shared_ptr<SpillFile> file;
+  };
+
+  Task make_task(const TaskId& id) {
+    std::vector<StageOutputs> inputs;
+    for (const StageId input : plan_.stages[id.stage].inputs)
+      inputs.push_back({plan_.stages[input].stage.get(), stages_[input].outputs});
+    const bool is_last_attempt = id.attempt + 1 == scheduler_.attempts_max();
+    return Task{id.part, is_last_attempt, std::move(inputs), storage_, file_of(id.stage)};
+  }
+
+  /// The storage makes a file on the disk only when something is written to it.
+  const std::shared_ptr<SpillFile>& file_of(StageId id) {
+    StageRun& stage = stages_[id];
+    if (!stage.file) stage.file = storage_.make_file();
+    return stage.file;
+  }
+
+  Result<Output> run(const TaskId& id, Task& task) {
+    try {
+      return plan_.stages[id.stage].stage->run(task);
+    } catch (const std::exception& fault) {
+      return Error{fault.what()};
+    } catch (...) {
+      return Error{"an exception of unknown type"};
+    }
+  }
+
+  void report(const TaskId& id, Result<Output> output) {
+    if (!output) {
+      scheduler_.on_failed(id, std::move(output).error());
+      return;
+    }
+    (*stages_[id.stage].made)[id.part] = *std::move(output);
+    for (const StageId unneeded : scheduler_.on_done(id))
+      if (!plan_.stages[unneeded].stage->kept) stages_[unneeded] = {};
+  }
+
+  const Plan plan_;
+  Scheduler scheduler_;
+  Storage& storage_;
+  std::vector<StageRun> stages_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+}  // namespace
+
+Result<std::vector<Output>> ThreadRunner::run(const StagePtr& last) {
+  JobRun job{make_plan(last), options_.attempts_max, *storage_};
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < options_.threads; ++i) threads.emplace_back([&] { job.work(); });
+    job.work();
+  }
+  return job.finish();
+}
+
+}  // namespace starling::flow

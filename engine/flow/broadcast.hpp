@@ -1,0 +1,27 @@
+/// A value that all tasks read, such as a table for a lookup. Any thread.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "starling/engine/flow/values/hash.hpp"
+
+namespace starling::flow {
+
+/// Copies share one value, so a function that holds a Broadcast is cheap to copy. On several nodes,
+/// each node will hold the value once; so it is a record, which can be sent.
+template <class T>
+class Broadcast {
+ public:
+  explicit Broadcast(T value) : value_(std::make_shared<const T>(std::move(value))) {
+    require_record<T>();
+  }
+
+  const T& operator*() const noexcept { return *value_; }
+  const T* operator->() const noexcept { return value_.get(); }
+
+ private:
+  std::shared_ptr<const T> value_;
+};
+
+}  // namespace starling::flow

@@ -1,0 +1,82 @@
+/// A chain behind an interface, so that sets with different operations have one type. Records cross
+/// the interface in batches: there is no virtual call for each of them. Any thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/flow/chain/chain.hpp"
+#include "starling/engine/flow/values/box.hpp"
+
+namespace starling::flow {
+
+template <class T>
+class AnyChain {
+ public:
+  using Value = T;
+
+  template <Chain C>
+  requires(!std::same_as<C, AnyChain>) explicit AnyChain(C chain)
+      : chain_(std::make_shared<Erased<C>>(std::move(chain))) {}
+
+  [[nodiscard]] Part parts() const { return chain_->parts(); }
+  [[nodiscard]] std::vector<StagePtr> inputs() const { return chain_->inputs(); }
+  [[nodiscard]] std::string operations() const { return chain_->operations(); }
+
+  template <class Sink>
+  void run(Task& task, Part part, const Sink& sink) const {
+    chain_->run(task, part, [&sink](Batch& batch) {
+      for (Box<T>& record : batch)
+        if (!sink(std::move(record.value))) return false;
+      return true;
+    });
+  }
+
+ private:
+  using Batch = std::vector<Box<T>>;
+  using BatchSink = std::function<bool(Batch&)>;
+
+  struct Interface {
+    virtual ~Interface() = default;
+    [[nodiscard]] virtual Part parts() const = 0;
+    [[nodiscard]] virtual std::vector<StagePtr> inputs() const = 0;
+    [[nodiscard]] virtual std::string operations() const = 0;
+    virtual void run(Task& task, Part part, const BatchSink& sink) const = 0;
+  };
+
+  template <class C>
+  struct Erased : Interface {
+    explicit Erased(C c) : chain(std::move(c)) {}
+    [[nodiscard]] Part parts() const override { return chain.parts(); }
+    [[nodiscard]] std::vector<StagePtr> inputs() const override { return chain.inputs(); }
+    [[nodiscard]] std::string operations() const override { return chain.operations(); }
+    void run(Task& task, Part part, const BatchSink& sink) const override {
+      run_in_batches(chain, task, part, sink);
+    }
+    C chain;
+  };
+
+  /// On the last attempt a batch is one record, so that an error names the record that caused it.
+  template <class C>
+  static void run_in_batches(const C& chain, Task& task, Part part, const BatchSink& sink) {
+    constexpr std::size_t batch_records = 256;
+    const std::size_t size = task.is_last_attempt() ? 1 : batch_records;
+    Batch batch;
+    batch.reserve(size);
+    bool goes_on = true;
+    chain.run(task, part, [&]<class R>(R&& record) {
+      batch.push_back({std::forward<R>(record)});
+      if (batch.size() < size) return true;
+      goes_on = sink(batch);
+      batch.clear();
+      return goes_on;
+    });
+    if (goes_on && !batch.empty()) sink(batch);
+  }
+
+  std::shared_ptr<const Interface> chain_;
+};
+
+}  // namespace starling::flow

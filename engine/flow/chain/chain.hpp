@@ -1,0 +1,43 @@
+/// Chains. A chain is a source of records with the narrow operations on it, as one type, so that
+/// the compiler makes one loop of them. `run(task, part, sink)` calls `sink(record)` for each
+/// record of a part until `sink` returns false. Chains are constant; any thread may run them.
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/flow/plan/failure.hpp"
+#include "starling/engine/flow/plan/task.hpp"
+#include "starling/engine/flow/values/hash.hpp"
+
+namespace starling::flow {
+
+/// A sink that takes every record; for the concept below.
+struct AnySink {
+  template <class R>
+  bool operator()(R&&) const {
+    return true;
+  }
+};
+
+template <class C>
+concept Chain = std::copy_constructible<C> &&
+    requires(const C& chain, Task& task, Part part, const AnySink& sink) {
+  typename C::Value;
+  { chain.parts() } -> std::same_as<Part>;
+  /// The stages whose outputs run() reads.
+  { chain.inputs() } -> std::same_as<std::vector<StagePtr>>;
+  /// "text | map | filter".
+  { chain.operations() } -> std::same_as<std::string>;
+  chain.run(task, part, sink);
+};
+
+/// Returns the location of a record for errors: "reduce_by_key: part 3, record 17" (both from 0).
+[[nodiscard]] inline std::string location_in_part(const std::string& source, Part part,
+                                                  std::uint64_t record) {
+  return source + ": part " + std::to_string(part) + ", record " + std::to_string(record);
+}
+
+}  // namespace starling::flow

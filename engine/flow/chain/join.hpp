@@ -1,0 +1,126 @@
+/// Joins: chains that read two shuffles of the same partitioner. Any thread.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/flow/chain/shuffle_reader.hpp"
+#include "starling/engine/flow/shuffle/key_groups.hpp"
+
+namespace starling::flow {
+
+/// The kinds of joins. `Value` is what a key has in the result. `emit` gives all results of a key
+/// with the values `left` and `right` to `use`, until `use` returns false.
+
+/// A result for each pair of values.
+struct InnerJoin {
+  static constexpr const char* name = "join";
+  template <class V, class W>
+  using Value = std::pair<V, W>;
+
+  template <class V, class W, class Use>
+  static bool emit(const std::vector<V>& left, const std::vector<W>& right, const Use& use) {
+    for (const V& v : left)
+      for (const W& w : right)
+        if (!use(Value<V, W>{v, w})) return false;
+    return true;
+  }
+};
+
+/// The same, and a result for each value on the left whose key is not on the right.
+struct LeftJoin {
+  static constexpr const char* name = "left_join";
+  template <class V, class W>
+  using Value = std::pair<V, std::optional<W>>;
+
+  template <class V, class W, class Use>
+  static bool emit(const std::vector<V>& left, const std::vector<W>& right, const Use& use) {
+    if (!right.empty()) return InnerJoin::emit(left, right, use);
+    for (const V& v : left)
+      if (!use(Value<V, W>{v, std::nullopt})) return false;
+    return true;
+  }
+};
+
+/// The same, and a result for each value on the right whose key is not on the left.
+struct FullJoin {
+  static constexpr const char* name = "full_join";
+  template <class V, class W>
+  using Value = std::pair<std::optional<V>, std::optional<W>>;
+
+  template <class V, class W, class Use>
+  static bool emit(const std::vector<V>& left, const std::vector<W>& right, const Use& use) {
+    if (!left.empty())
+      return LeftJoin::emit(left, right, [&](const auto& pair) {
+        return use(Value<V, W>{pair.first, pair.second});
+      });
+    for (const W& w : right)
+      if (!use(Value<V, W>{std::nullopt, w})) return false;
+    return true;
+  }
+};
+
+/// One result for each key: all its values on both sides.
+struct Cogroup {
+  static constexpr const char* name = "cogroup";
+  template <class V, class W>
+  using Value = std::pair<std::vector<V>, std::vector<W>>;
+
+  template <class V, class W, class Use>
+  static bool emit(const std::vector<V>& left, const std::vector<W>& right, const Use& use) {
+    return use(Value<V, W>{left, right});
+  }
+};
+
+template <class Kind, class K, class V, class W>
+class JoinChain {
+ public:
+  using Value = std::pair<K, typename Kind::template Value<V, W>>;
+
+  JoinChain(StagePtr left, StagePtr right, Part parts)
+      : left_(std::move(left)), right_(std::move(right)), parts_(parts) {}
+
+  [[nodiscard]] Part parts() const { return parts_; }
+  [[nodiscard]] std::vector<StagePtr> inputs() const { return {left_, right_}; }
+  [[nodiscard]] std::string operations() const { return Kind::name; }
+
+  template <class Sink>
+  void run(Task& task, Part part, const Sink& sink) const {
+    ShuffleReader<Keyed<K, V>, HashOrder> left{task, left_, part};
+    ShuffleReader<Keyed<K, W>, HashOrder> right{task, right_, part};
+    KeyGroups<K, std::pair<std::vector<V>, std::vector<W>>> groups;
+    std::uint64_t key_number = 0;
+    const auto emit = [&](K& key, auto& values) {
+      const bool goes_on = Kind::emit(values.first, values.second, [&](auto&& value) {
+        return sink(Value{key, std::forward<decltype(value)>(value)});
+      });
+      ++key_number;
+      return goes_on;
+    };
+    run_located(
+        [&] {
+          while (left.get() || right.get()) {
+            const std::uint64_t hash = std::min(next_hash(left), next_hash(right));
+            read_hash(left, hash, [&](const auto& r) { groups[r.key].first.push_back(r.value); });
+            read_hash(right, hash, [&](const auto& r) { groups[r.key].second.push_back(r.value); });
+            if (!groups.drain(emit)) return;
+          }
+        },
+        [&] { return location_in_part(operations(), part, key_number); });
+  }
+
+ private:
+  template <class Reader>
+  static std::uint64_t next_hash(const Reader& reader) {
+    return reader.get() ? reader.get()->hash : std::numeric_limits<std::uint64_t>::max();
+  }
+
+  StagePtr left_;
+  StagePtr right_;
+  Part parts_;
+};
+
+}  // namespace starling::flow

@@ -1,0 +1,109 @@
+/// Chains that read what a stage has shuffled or kept. Any thread.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/flow/chain/chain.hpp"
+#include "starling/engine/flow/shuffle/buckets.hpp"
+#include "starling/engine/flow/shuffle/merge.hpp"
+#include "starling/engine/flow/values/box.hpp"
+
+namespace starling::flow {
+
+/// The records that all tasks of a stage have for one part, in the order `Less`. One thread.
+template <class R, class Less>
+class ShuffleReader {
+ public:
+  ShuffleReader(const Task& task, std::vector<const Run<R>*> runs)
+      : reader_(merge_down<R, Less>(task, std::move(runs), made_)) {}
+  ShuffleReader(const Task& task, const StagePtr& shuffle, Part part)
+      : ShuffleReader(task, runs_for(task.outputs<Buckets<R>>(shuffle), part)) {}
+
+  [[nodiscard]] const R* get() const { return reader_.get(); }
+  void advance() { reader_.advance(); }
+
+ private:
+  std::vector<std::unique_ptr<Run<R>>> made_;
+  MergeReader<R, Less> reader_;
+};
+
+/// The common part of all chains that read one stage.
+class StageReaderChain {
+ public:
+  StageReaderChain(StagePtr stage, const char* name, Part parts)
+      : stage_(std::move(stage)), name_(name), parts_(parts) {}
+
+  [[nodiscard]] Part parts() const { return parts_; }
+  [[nodiscard]] std::vector<StagePtr> inputs() const { return {stage_}; }
+  [[nodiscard]] std::string operations() const { return name_; }
+
+ protected:
+  [[nodiscard]] const StagePtr& stage() const { return stage_; }
+
+  /// Gives `value_of(record)` of each record to the sink.
+  template <class Reader, class ValueOf, class Sink>
+  void read_all(Reader& reader, Part part, const ValueOf& value_of, const Sink& sink) const {
+    std::uint64_t i = 0;
+    run_located(
+        [&] {
+          for (; reader.get(); reader.advance(), ++i)
+            if (!sink(value_of(*reader.get()))) return;
+        },
+        [&] { return location_in_part(name_, part, i); });
+  }
+
+ private:
+  StagePtr stage_;
+  std::string name_;
+  Part parts_;
+};
+
+/// The records of a data set that a stage keeps.
+template <class T>
+class CacheChain : public StageReaderChain {
+ public:
+  using Value = T;
+  using StageReaderChain::StageReaderChain;
+
+  template <class Sink>
+  void run(Task& task, Part part, const Sink& sink) const {
+    const auto outputs = task.outputs<Buckets<Box<T>>>(stage());
+    ShuffleReader<Box<T>, ArrivalOrder> reader{task, runs_for<Box<T>>({outputs[part]}, 0)};
+    read_all(
+        reader, part, [](const Box<T>& box) -> const T& { return box.value; }, sink);
+  }
+};
+
+/// The records that a partitioner has sent to each part.
+template <class T>
+class PartitionChain : public StageReaderChain {
+ public:
+  using Value = T;
+  using StageReaderChain::StageReaderChain;
+
+  template <class Sink>
+  void run(Task& task, Part part, const Sink& sink) const {
+    ShuffleReader<Box<T>, ArrivalOrder> reader{task, stage(), part};
+    read_all(
+        reader, part, [](const Box<T>& box) -> const T& { return box.value; }, sink);
+  }
+};
+
+/// The records in the order of their keys.
+template <class K, class T>
+class SortChain : public StageReaderChain {
+ public:
+  using Value = T;
+  using StageReaderChain::StageReaderChain;
+
+  template <class Sink>
+  void run(Task& task, Part part, const Sink& sink) const {
+    ShuffleReader<Sorted<K, T>, KeyOrder> reader{task, stage(), part};
+    read_all(
+        reader, part, [](const Sorted<K, T>& sorted) -> const T& { return sorted.value; }, sink);
+  }
+};
+
+}  // namespace starling::flow

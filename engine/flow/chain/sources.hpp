@@ -1,0 +1,81 @@
+/// Sources without input: the values of a container, and values that a function generates. Any
+/// thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/flow/chain/chain.hpp"
+
+namespace starling::flow {
+
+/// Returns the first index of a part when `size` indices are divided evenly.
+[[nodiscard]] inline std::uint64_t first_index(std::uint64_t size, Part part, Part parts) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>(Wide{size} * part / parts);
+}
+
+/// The values of a vector, in its order.
+template <class T>
+class CollectionChain {
+ public:
+  using Value = T;
+
+  CollectionChain(std::vector<T> values, Part parts)
+      : values_(std::make_shared<const std::vector<T>>(std::move(values))), parts_(parts) {}
+
+  [[nodiscard]] Part parts() const { return parts_; }
+  [[nodiscard]] std::vector<StagePtr> inputs() const { return {}; }
+  [[nodiscard]] std::string operations() const { return "collection"; }
+
+  template <class Sink>
+  void run(Task&, Part part, const Sink& sink) const {
+    std::uint64_t i = first_index(values_->size(), part, parts_);
+    const std::uint64_t end = first_index(values_->size(), part + 1, parts_);
+    run_located(
+        [&] {
+          for (; i < end; ++i)
+            if (!sink((*values_)[i])) return;
+        },
+        [&] { return "collection: record " + std::to_string(i); });
+  }
+
+ private:
+  std::shared_ptr<const std::vector<T>> values_;
+  Part parts_;
+};
+
+/// The values f(0), f(1), ... f(count - 1).
+template <class F>
+class GeneratorChain {
+ public:
+  using Value = std::decay_t<std::invoke_result_t<const F&, std::uint64_t>>;
+
+  GeneratorChain(std::uint64_t count, F f, Part parts)
+      : count_(count), f_(std::move(f)), parts_(parts) {}
+
+  [[nodiscard]] Part parts() const { return parts_; }
+  [[nodiscard]] std::vector<StagePtr> inputs() const { return {}; }
+  [[nodiscard]] std::string operations() const { return "generator"; }
+
+  template <class Sink>
+  void run(Task&, Part part, const Sink& sink) const {
+    std::uint64_t i = first_index(count_, part, parts_);
+    const std::uint64_t end = first_index(count_, part + 1, parts_);
+    run_located(
+        [&] {
+          for (; i < end; ++i)
+            if (!sink(std::invoke(f_, i))) return;
+        },
+        [&] { return "generator: record " + std::to_string(i); });
+  }
+
+ private:
+  std::uint64_t count_;
+  F f_;
+  Part parts_;
+};
+
+}  // namespace starling::flow

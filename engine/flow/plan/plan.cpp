@@ -1,0 +1,76 @@
+#include "starling/engine/flow/plan/plan.hpp"
+
+#include <map>
+
+namespace starling::flow {
+namespace {
+
+/// Adds stages in the order of a depth-first search. It keeps its own stack, because iterations
+/// make long chains of stages.
+class Planner {
+ public:
+  Plan run(const StagePtr& last) {
+    push(last);
+    while (!stack_.empty()) advance();
+    return std::move(plan_);
+  }
+
+ private:
+  struct Visit {
+    StagePtr stage;
+    std::shared_ptr<const KeptOutputs::Parts> kept;
+    /// The next of the stage's inputs to visit.
+    std::size_t next = 0;
+  };
+
+  void push(StagePtr stage) {
+    auto kept = stage->kept ? stage->kept->get() : nullptr;
+    stack_.push_back({.stage = std::move(stage), .kept = std::move(kept)});
+  }
+
+  void advance() {
+    Visit& visit = stack_.back();
+    if (!visit.kept && visit.next < visit.stage->inputs.size()) {
+      const StagePtr input = visit.stage->inputs[visit.next++];
+      if (!ids_.contains(input.get())) push(input);
+      return;
+    }
+    add(visit);
+    stack_.pop_back();
+  }
+
+  void add(const Visit& visit) {
+    PlannedStage planned{.stage = visit.stage, .inputs = {}, .kept = visit.kept};
+    if (!visit.kept)
+      for (const StagePtr& input : visit.stage->inputs)
+        planned.inputs.push_back(ids_.at(input.get()));
+    ids_.emplace(visit.stage.get(), static_cast<StageId>(plan_.stages.size()));
+    plan_.stages.push_back(std::move(planned));
+  }
+
+  Plan plan_;
+  std::map<const Stage*, StageId> ids_;
+  std::vector<Visit> stack_;
+};
+
+}  // namespace
+
+Plan make_plan(const StagePtr& last) { return Planner{}.run(last); }
+
+std::string print(const Plan& plan) {
+  std::string text;
+  for (std::size_t id = 0; id < plan.stages.size(); ++id) {
+    const StageDescription& stage = plan.stages[id].stage->description;
+    text += "stage " + std::to_string(id) + ": " + stage.operations + ", " +
+            std::to_string(stage.parts) + (stage.parts == 1 ? " part" : " parts");
+    if (!stage.partitioner.empty()) text += ", shuffles by " + stage.partitioner;
+    if (!plan.stages[id].inputs.empty()) {
+      text += ", reads";
+      for (const StageId input : plan.stages[id].inputs) text += " " + std::to_string(input);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace starling::flow

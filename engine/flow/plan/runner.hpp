@@ -1,0 +1,23 @@
+/// The interface of the drivers that run the plans of data sets. actor/flow has the one with
+/// threads.
+#pragma once
+
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/engine/flow/plan/stage.hpp"
+
+namespace starling::flow {
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  /// Computes a stage, and first those that it reads. Returns the outputs of its parts. Blocks.
+  /// Thread-safe: a function of a task may run another stage.
+  virtual Result<std::vector<Output>> run(const StagePtr& last) = 0;
+  /// The number of parts of sources and shuffles that do not name another. It does not depend on
+  /// the number of threads, because the order of the records depends on it.
+  [[nodiscard]] virtual Part default_parts() const = 0;
+};
+
+}  // namespace starling::flow

@@ -1,0 +1,43 @@
+/// Interfaces to the memory that the tasks of a job may take, and to a place for the data that does
+/// not fit into it. actor/flow implements them with files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace starling::flow {
+
+/// Bytes outside the memory, to which many tasks append at once. Removed when its last owner is
+/// destroyed. All functions throw TaskFailure if the storage is full or broken. Thread-safe.
+class SpillFile {
+ public:
+  virtual ~SpillFile() = default;
+  /// Appends bytes and returns the offset of the first.
+  virtual std::uint64_t append(std::span<const std::byte> bytes) = 0;
+  /// Reads `out.size()` bytes that append() has written at `offset`.
+  virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+};
+
+/// Memory that is counted against the limit, until the object is destroyed.
+class Reservation {
+ public:
+  virtual ~Reservation() = default;
+};
+
+class Storage {
+ public:
+  virtual ~Storage() = default;
+  /// Reserves memory for data that outlives its task. Returns null if the limit is reached; the
+  /// data must then be spilled. Thread-safe.
+  virtual std::unique_ptr<Reservation> reserve(std::size_t bytes) = 0;
+  /// Creates an empty file, which takes no space on the disk until bytes are appended. Thread-safe.
+  virtual std::shared_ptr<SpillFile> make_file() = 0;
+  /// The bytes of records that a task may hold before it makes a run of them. The same for any
+  /// number of threads, so that a job has the same runs, and adds numbers in the same order, with
+  /// any number of them.
+  [[nodiscard]] virtual std::size_t buffer_bytes() const = 0;
+};
+
+}  // namespace starling::flow

@@ -1,0 +1,131 @@
+/// Makes the stages at the end of which the records of a chain are kept, counted, sampled or
+/// shuffled. Any thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/base/check.hpp"
+#include "starling/engine/flow/chain/chain.hpp"
+#include "starling/engine/flow/shuffle/buckets.hpp"
+#include "starling/engine/flow/shuffle/combining_buffer.hpp"
+#include "starling/engine/flow/shuffle/partitioner.hpp"
+#include "starling/engine/flow/values/box.hpp"
+
+namespace starling::flow {
+
+/// Makes a stage that runs `compute(task, chain)` for each part of the chain. The result of
+/// `compute` is the output of the part.
+template <Chain C, class F>
+[[nodiscard]] std::shared_ptr<Stage> make_stage(const C& chain, const std::string& name, F compute,
+                                                std::string partitioner = {}) {
+  auto stage = std::make_shared<Stage>();
+  stage->description = {chain.operations() + " | " + name, chain.parts(), std::move(partitioner)};
+  stage->inputs = chain.inputs();
+  stage->run = [chain, compute = std::move(compute)](Task& task) -> Output {
+    using O = std::invoke_result_t<const F&, Task&, const C&>;
+    return std::make_shared<const O>(compute(task, chain));
+  };
+  return stage;
+}
+
+/// Counts the records of each part: each output is a std::uint64_t.
+template <Chain C>
+[[nodiscard]] StagePtr count_stage(const C& chain) {
+  return make_stage(chain, "count", [](Task& task, const C& c) {
+    std::uint64_t count = 0;
+    c.run(task, task.part(), [&count](const auto&) { return ++count, true; });
+    return count;
+  });
+}
+
+/// Keeps the records of each part.
+template <Chain C>
+[[nodiscard]] StagePtr cache_stage(const C& chain) {
+  using R = Box<typename C::Value>;
+  auto stage = make_stage(chain, "cache", [](Task& task, const C& c) {
+    BucketWriter<R, ArrivalOrder> writer{task, 1};
+    c.run(task, task.part(), [&]<class T>(T&& record) {
+      writer.add(0, R{std::forward<T>(record)});
+      return true;
+    });
+    return writer.finish();
+  });
+  stage->kept = std::make_shared<KeptOutputs>();
+  return stage;
+}
+
+/// Returns the same kept outputs as a stage that does not know how they were made, so that whatever
+/// they were made of can be released. Requires: the outputs of `stage` are complete.
+[[nodiscard]] inline StagePtr without_lineage(const StagePtr& stage) {
+  STARLING_CHECK(stage->kept && stage->kept->get());
+  auto released = std::make_shared<Stage>();
+  released->description = stage->description;
+  released->kept = stage->kept;
+  return released;
+}
+
+/// Shuffles pairs by a partitioner of their keys.
+template <Chain C, class P>
+[[nodiscard]] StagePtr partition_stage(const C& chain, const P& partitioner) {
+  using R = Box<typename C::Value>;
+  const auto compute = [partitioner](Task& task, const C& c) {
+    const Part parts = partitioner.parts();
+    BucketWriter<R, ArrivalOrder> writer{task, parts};
+    c.run(task, task.part(), [&]<class T>(T&& record) {
+      const Part part = partitioner.part_of(std::as_const(record.first));
+      if (part >= parts)
+        throw std::out_of_range{"the partitioner " + partitioner.print() + " returned part " +
+                                std::to_string(part) + "; valid: less than " +
+                                std::to_string(parts)};
+      writer.add(part, R{std::forward<T>(record)});
+      return true;
+    });
+    return writer.finish();
+  };
+  return make_stage(chain, "partition_by", compute, partitioner.print());
+}
+
+/// Shuffles pairs by the hashes of their keys, sorted by these. `Buffer` says whether equal keys
+/// are combined before.
+template <class Buffer, Chain C>
+[[nodiscard]] StagePtr hash_stage(const C& chain, const char* name, Part parts,
+                                  std::function<Buffer()> make_buffer) {
+  using K = typename C::Value::first_type;
+  using V = typename C::Value::second_type;
+  using R = Keyed<K, V>;
+  const HashPartitioner partitioner{parts};
+  const auto compute = [partitioner, make_buffer](Task& task, const C& c) {
+    BucketWriter<R, HashOrder, Buffer> writer{task, partitioner.parts(), make_buffer()};
+    c.run(task, task.part(), [&](const auto& record) {
+      const std::uint64_t hash = hash_of(record.first);
+      writer.add(partitioner.part_of_hash(hash), R{hash, record.first, record.second});
+      return true;
+    });
+    return writer.finish();
+  };
+  return make_stage(chain, name, compute, partitioner.print());
+}
+
+/// Shuffles pairs by key without combining them.
+template <Chain C>
+[[nodiscard]] StagePtr group_stage(const C& chain, const char* name, Part parts) {
+  using Buffer = PlainBuffer<Keyed<typename C::Value::first_type, typename C::Value::second_type>>;
+  return hash_stage<Buffer>(chain, name, parts, std::function<Buffer()>{[] { return Buffer{}; }});
+}
+
+/// Shuffles pairs by key; `combine` makes one value of those of a key before.
+template <Chain C, class F>
+[[nodiscard]] StagePtr combine_stage(const C& chain, const char* name, Part parts,
+                                     const F& combine) {
+  using Buffer = CombiningBuffer<typename C::Value::first_type, typename C::Value::second_type, F>;
+  const auto shared = std::make_shared<const F>(combine);
+  return hash_stage<Buffer>(chain, name, parts,
+                            std::function<Buffer()>{[shared] { return Buffer{*shared}; }});
+}
+
+}  // namespace starling::flow

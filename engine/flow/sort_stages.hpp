@@ -1,0 +1,83 @@
+/// Makes the three stages of a sort: a sample of the keys, the splitters, and the shuffle by range.
+/// Any thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "starling/base/random.hpp"
+#include "starling/engine/flow/shuffle_stages.hpp"
+
+namespace starling::flow {
+
+/// A uniform sample of the keys of one part.
+template <class K>
+struct KeySample {
+  std::vector<K> keys;
+  /// The number of keys in the part.
+  std::uint64_t count = 0;
+};
+
+/// Samples up to `size` keys of each part (reservoir sampling: Vitter, 1985, algorithm R).
+template <class K, Chain C, class KeyOf>
+[[nodiscard]] StagePtr sample_stage(const C& chain, const KeyOf& key_of, std::size_t size) {
+  return make_stage(chain, "sample keys", [key_of, size](Task& task, const C& c) {
+    KeySample<K> sample;
+    Random random = Random::stream(0, task.part());
+    c.run(task, task.part(), [&](const auto& record) {
+      ++sample.count;
+      if (sample.keys.size() < size) {
+        sample.keys.push_back(std::invoke(key_of, record));
+      } else if (const std::uint64_t i = random.below(sample.count); i < size) {
+        sample.keys[i] = std::invoke(key_of, record);
+      }
+      return true;
+    });
+    return sample;
+  });
+}
+
+/// Makes a RangePartitioner of all samples; the stage has one part.
+template <class K>
+[[nodiscard]] StagePtr splitter_stage(const StagePtr& samples, Part parts) {
+  auto stage = std::make_shared<Stage>();
+  stage->description = {"choose splitters", 1};
+  stage->inputs = {samples};
+  stage->run = [samples, parts](Task& task) -> Output {
+    std::vector<SampledKey<K>> keys;
+    for (const KeySample<K>* sample : task.outputs<KeySample<K>>(samples))
+      for (const K& key : sample->keys)
+        keys.push_back(
+            {key, static_cast<double>(sample->count) / static_cast<double>(sample->keys.size())});
+    return std::make_shared<const RangePartitioner<K>>(choose_splitters(std::move(keys), parts));
+  };
+  return stage;
+}
+
+/// Shuffles records into ranges of keys, sorted within each.
+template <class K, Chain C, class KeyOf>
+[[nodiscard]] StagePtr sort_stage(const C& chain, const KeyOf& key_of, Part parts) {
+  using R = Sorted<K, typename C::Value>;
+  // So many that the largest part is rarely twice as large as the mean.
+  constexpr std::size_t samples_per_part = 32;
+  const StagePtr samples = sample_stage<K>(chain, key_of, samples_per_part * parts);
+  const StagePtr splitters = splitter_stage<K>(samples, parts);
+  const auto compute = [key_of, parts, splitters](Task& task, const C& c) {
+    const RangePartitioner<K>& partitioner = *task.outputs<RangePartitioner<K>>(splitters)[0];
+    BucketWriter<R, KeyOrder> writer{task, parts};
+    c.run(task, task.part(), [&]<class T>(T&& record) {
+      K key = std::invoke(key_of, std::as_const(record));
+      const Part part = partitioner.part_of(key, task.part(), c.parts());
+      writer.add(part, R{std::move(key), std::forward<T>(record)});
+      return true;
+    });
+    return writer.finish();
+  };
+  auto stage = make_stage(chain, "sort_by", compute, "range(" + std::to_string(parts) + ")");
+  stage->inputs.push_back(splitters);
+  return stage;
+}
+
+}  // namespace starling::flow

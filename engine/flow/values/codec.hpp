@@ -1,0 +1,116 @@
+/// Writes records as bytes and reads them back. The bytes are laid out as in the network's archive
+/// (actor/wire/archive.hpp): numbers are little-endian and have a fixed width, and counts have four
+/// bytes. This codec needs no header of another library, so a user's program can include it.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "starling/engine/flow/values/kinds.hpp"
+
+namespace starling::flow {
+
+using Bytes = std::vector<std::byte>;
+
+static_assert(std::endian::native == std::endian::little,
+              "numbers are written as they lie in memory");
+
+/// Bytes are not those of a record of the expected type.
+class DecodeError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+namespace detail {
+
+inline void put_bytes(Bytes& out, const void* data, std::size_t size) {
+  const auto* first = static_cast<const std::byte*>(data);
+  out.insert(out.end(), first, first + size);
+}
+
+inline void put_count(Bytes& out, std::size_t size) {
+  if (size > UINT32_MAX) throw std::length_error{"a record with more than 2^32 elements"};
+  const auto count = static_cast<std::uint32_t>(size);
+  put_bytes(out, &count, sizeof count);
+}
+
+inline void get_bytes(std::span<const std::byte>& in, void* data, std::size_t size) {
+  if (size > in.size()) throw DecodeError{"a record ends too early"};
+  if (size > 0) std::memcpy(data, in.data(), size);
+  in = in.subspan(size);
+}
+
+inline std::size_t get_count(std::span<const std::byte>& in) {
+  std::uint32_t count = 0;
+  get_bytes(in, &count, sizeof count);
+  return count;
+}
+
+}  // namespace detail
+
+/// Appends the bytes of `value` to `out`.
+template <class T>
+void put(Bytes& out, const T& value) {
+  if constexpr (Arithmetic<T> || Enumeration<T>) {
+    detail::put_bytes(out, &value, sizeof value);
+  } else if constexpr (Text<T>) {
+    detail::put_count(out, value.size());
+    detail::put_bytes(out, value.data(), value.size());
+  } else if constexpr (Vector<T>) {
+    detail::put_count(out, value.size());
+    for (const typename T::value_type& element : value) put(out, element);
+  } else if constexpr (Optional<T>) {
+    put(out, value.has_value());
+    if (value) put(out, *value);
+  } else {
+    const auto put_all = [&out](const auto&... parts) { (put(out, parts), ...); };
+    if constexpr (Tuple<T>)
+      std::apply(put_all, value);
+    else
+      std::apply(put_all, fields_of(value));
+  }
+}
+
+/// Reads one value from the beginning of `in`, and removes its bytes. Throws DecodeError if `in`
+/// does not begin with such a value. Takes memory only for values whose bytes are there.
+template <class T>
+void get(std::span<const std::byte>& in, T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    std::uint8_t byte = 0;
+    detail::get_bytes(in, &byte, 1);
+    if (byte > 1) throw DecodeError{"a bool is not 0 or 1"};
+    value = byte == 1;
+  } else if constexpr (Arithmetic<T> || Enumeration<T>) {
+    detail::get_bytes(in, &value, sizeof value);
+  } else if constexpr (Text<T>) {
+    const std::size_t size = detail::get_count(in);
+    if (size > in.size()) throw DecodeError{"a string ends too early"};
+    value.assign(reinterpret_cast<const char*>(in.data()), size);
+    in = in.subspan(size);
+  } else if constexpr (Vector<T>) {
+    value.clear();
+    for (std::size_t left = detail::get_count(in); left > 0; --left) {
+      typename T::value_type element{};
+      get(in, element);
+      value.push_back(std::move(element));
+    }
+  } else if constexpr (Optional<T>) {
+    bool has_value = false;
+    get(in, has_value);
+    value.reset();
+    if (has_value) get(in, value.emplace());
+  } else {
+    const auto get_all = [&in](auto&... parts) { (get(in, parts), ...); };
+    if constexpr (Tuple<T>)
+      std::apply(get_all, value);
+    else
+      std::apply(get_all, fields_of(value));
+  }
+}
+
+}  // namespace starling::flow

@@ -1,0 +1,44 @@
+/// Estimates of the memory that records take, which decide when a task spills. Pure functions; any
+/// thread.
+#pragma once
+
+#include <cstddef>
+
+#include "starling/engine/flow/values/kinds.hpp"
+
+namespace starling::flow {
+
+/// Returns the bytes that a record owns outside of itself.
+template <class T>
+[[nodiscard]] std::size_t owned_bytes(const T& value) {
+  if constexpr (Arithmetic<T> || Enumeration<T>) {
+    return 0;
+  } else if constexpr (Text<T>) {
+    return value.capacity() < sizeof value / 2 ? 0 : value.capacity() + 1;
+  } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
+    return value.capacity() / 8;
+  } else if constexpr (Vector<T>) {
+    std::size_t bytes = value.capacity() * sizeof(typename T::value_type);
+    if constexpr (!Arithmetic<typename T::value_type>)
+      for (const auto& element : value) bytes += owned_bytes(element);
+    return bytes;
+  } else if constexpr (Optional<T>) {
+    return value ? owned_bytes(*value) : 0;
+  } else {
+    const auto sum = [](const auto&... parts) {
+      return (std::size_t{0} + ... + owned_bytes(parts));
+    };
+    if constexpr (Tuple<T>)
+      return std::apply(sum, value);
+    else
+      return std::apply(sum, fields_of(value));
+  }
+}
+
+/// Returns the bytes that a record takes: its own and those that it owns.
+template <class T>
+[[nodiscard]] std::size_t footprint(const T& value) {
+  return sizeof value + owned_bytes(value);
+}
+
+}  // namespace starling::flow

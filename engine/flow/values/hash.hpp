@@ -1,0 +1,90 @@
+/// Hashes of keys, which are the same on every machine and with every standard library, so that all
+/// nodes of a job put a key into the same part. Pure functions; any thread.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "starling/base/random.hpp"
+#include "starling/engine/flow/values/kinds.hpp"
+
+namespace starling::flow {
+
+/// A type that brings a hash of its own: `std::uint64_t hash_value(const T&)` in its namespace.
+template <class T>
+concept HashedByUser = requires(const T& value) {
+  { hash_value(value) } -> std::convertible_to<std::uint64_t>;
+};
+
+/// Hashes bytes, eight at a time.
+[[nodiscard]] inline std::uint64_t hash_bytes(std::string_view bytes) noexcept {
+  std::uint64_t hash = mix(bytes.size());
+  while (bytes.size() >= sizeof hash) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    hash = mix(hash ^ word);
+    bytes.remove_prefix(sizeof word);
+  }
+  std::uint64_t rest = 0;
+  std::memcpy(&rest, bytes.data(), bytes.size());
+  return mix(hash ^ rest);
+}
+
+/// Hashes a key. Equal keys have equal hashes: -0.0 hashes like 0.0.
+template <class T>
+[[nodiscard]] std::uint64_t hash_of(const T& value) {
+  if constexpr (HashedByUser<T>) {
+    return hash_value(value);
+  } else if constexpr (std::floating_point<T>) {
+    const double number = value == T{0} ? 0.0 : static_cast<double>(value);
+    return mix(std::bit_cast<std::uint64_t>(number));
+  } else if constexpr (Arithmetic<T> || Enumeration<T>) {
+    return mix(static_cast<std::uint64_t>(value));
+  } else if constexpr (Text<T>) {
+    return hash_bytes(value);
+  } else if constexpr (Vector<T>) {
+    std::uint64_t hash = mix(value.size());
+    for (const typename T::value_type& element : value) hash = mix(hash ^ hash_of(element));
+    return hash;
+  } else if constexpr (Optional<T>) {
+    return value ? mix(1 ^ hash_of(*value)) : mix(0);
+  } else {
+    std::uint64_t hash = 0;
+    const auto add = [&hash](const auto&... parts) { ((hash = mix(hash ^ hash_of(parts))), ...); };
+    if constexpr (Tuple<T>)
+      std::apply(add, value);
+    else
+      std::apply(add, fields_of(value));
+    return hash;
+  }
+}
+
+/// A key: a record that can be compared with `==` and that has a hash.
+template <class T>
+concept Key = Record<T> && std::equality_comparable<T>;
+
+/// Explains, when a program does not compile, what a type lacks to be a key.
+template <class K>
+consteval void require_key() {
+  static_assert(Record<K>,
+                "this type cannot be a key: it has no hash. Valid keys: numbers, strings, tuples, "
+                "vectors and optionals of these, and structs that list their fields "
+                "(starling/base/fields.hpp)");
+  static_assert(std::equality_comparable<K>,
+                "this type cannot be a key: it has no operator==. For a struct, add "
+                "`bool operator==(const K&) const = default;`");
+}
+
+/// Explains, when a program does not compile, why a type cannot be in a data set.
+template <class T>
+consteval void require_record() {
+  static_assert(Record<T>,
+                "this type cannot be in a data set. Valid: numbers, strings, tuples, vectors and "
+                "optionals of these, and structs that list their fields "
+                "(starling/base/fields.hpp)");
+}
+
+}  // namespace starling::flow

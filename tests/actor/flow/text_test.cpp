@@ -1,0 +1,133 @@
+/// Text files as sources.
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "starling/actor/flow/save_text.hpp"
+#include "tests/actor/flow/flow_cases.hpp"
+
+namespace starling::flow {
+namespace {
+
+/// A folder that the destructor removes.
+class TextFolder {
+ public:
+  TextFolder() {
+    std::string name = ::testing::TempDir() + "/flow-XXXXXX";
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TextFolder() { std::filesystem::remove_all(path_); }
+
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream{path_ / name, std::ios::binary} << content;
+    return (path_ / name).string();
+  }
+  std::string path(const std::string& name) const { return (path_ / name).string(); }
+  /// Returns the content of a file.
+  std::string read(const std::string& name) const {
+    std::ifstream stream{path_ / name, std::ios::binary};
+    return {std::istreambuf_iterator<char>{stream}, {}};
+  }
+  /// Returns the number of files and folders in the folder.
+  std::size_t size() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator{path_}, {}));
+  }
+  std::string write_gzip(const std::string& name, const std::string& content) const {
+    const std::string path = (path_ / name).string();
+    const gzFile file = gzopen(path.c_str(), "wb");
+    gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
+    gzclose(file);
+    return path;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+MapReduce engine_with_splits(std::uint64_t split_bytes) {
+  return MapReduce::make({.threads = 3, .split_bytes = split_bytes}).value();
+}
+
+TEST(Text, SplitsReadEachLineOnce) {
+  const TextFolder folder;
+  Random random{5};
+  for (int round = 0; round < 40; ++round) {
+    std::vector<std::string> lines(random.below(30));
+    std::string content;
+    for (auto& line : lines) {
+      line.assign(random.below(12), static_cast<char>('a' + random.below(26)));
+      content += line + (random.below(4) == 0 ? "\r\n" : "\n");
+    }
+    const bool ends_without_newline = !lines.empty() && !lines.back().empty() && round % 2 == 0;
+    if (ends_without_newline) content.erase(content.find_last_not_of("\r\n") + 1);
+    const std::string path = folder.write("text", content);
+    for (const std::uint64_t bytes : {1U, 2U, 7U, 1000U}) {
+      const auto set = engine_with_splits(bytes).text({path});
+      EXPECT_EQ(set->collect().value(), lines) << "splits of " << bytes << " bytes";
+    }
+  }
+}
+
+TEST(Text, ReadsManyFilesPlainAndGzip) {
+  const TextFolder folder;
+  const std::string plain = folder.write("a.txt", "eins\nzwei\n");
+  const std::string zipped = folder.write_gzip("b.gz", "drei\nvier");
+  const std::string empty = folder.write("c.txt", "");
+  const auto set = engine_with_splits(3).text({zipped, empty, plain});
+  EXPECT_EQ(set->collect().value(), (std::vector<std::string>{"drei", "vier", "eins", "zwei"}));
+  EXPECT_EQ(set->parts(), 5U);  // the gzip file is one part
+}
+
+TEST(Text, ErrorsNameTheLine) {
+  const TextFolder folder;
+  const std::string content = "one\ntwo\n\nbad\nfive\n";
+  for (const std::string& path :
+       {folder.write("a.txt", content), folder.write_gzip("a.gz", content)}) {
+    const auto set = engine_with_splits(5).text({path});
+    const auto failing = set->map([](const std::string& line) {
+      if (line == "bad") throw std::runtime_error{"a bad line"};
+      return line;
+    });
+    EXPECT_EQ(failing.count().error().message, path + ":4: a bad line (after 2 attempts)");
+  }
+}
+
+TEST(Text, RefusesWhatIsNoReadableFile) {
+  const TextFolder folder;
+  const auto engine = engine_with_splits(100);
+  EXPECT_EQ(engine.text({"/nowhere.txt"}).error().message, "/nowhere.txt: no such file");
+  EXPECT_NE(engine.text({"/dev"}).error().message.find("/dev"), std::string::npos);
+  EXPECT_EQ(engine.text({}).error().message, "no text file was given; valid: one or more files");
+  const std::string path = folder.write_gzip("a.gz", std::string(100'000, 'x'));
+  std::filesystem::resize_file(path, 60);
+  const auto damaged = engine.text({path})->count();
+  ASSERT_FALSE(damaged);
+  EXPECT_NE(damaged.error().message.find(path), std::string::npos);
+}
+
+TEST(SaveText, WritesAFileForEachPart) {
+  const TextFolder folder;
+  const auto set = make_engine(3, 2).collection(Pairs{{"ä", 1}, {"", -2}, {"c", 3}});
+  ASSERT_TRUE(save_text(set, folder.path("out")));
+  EXPECT_EQ(folder.read("out/part-00000.txt") + folder.read("out/part-00001.txt"),
+            "ä\t1\n\t-2\nc\t3\n");
+  EXPECT_EQ(folder.size(), 1U);
+  EXPECT_EQ(save_text(set, folder.path("out")).error().message,
+            folder.path("out") + ": exists already; valid: the name of a new folder");
+}
+
+TEST(SaveText, LeavesNothingBehindIfThePlanFails) {
+  const TextFolder folder;
+  const auto set = make_engine(2).generate(100, [](std::uint64_t i) {
+    if (i == 99) throw std::runtime_error{"a bad record"};
+    return i;
+  });
+  EXPECT_EQ(save_text(set, folder.path("out")).error().message,
+            "generator: record 99: a bad record (after 2 attempts)");
+  EXPECT_EQ(folder.size(), 0U);
+}
+
+}  // namespace
+}  // namespace starling::flow
