@@ -17,8 +17,6 @@
 namespace starling::actor {
 namespace {
 
-using actor::MemberActor;
-
 /// The incarnation of the members that a job starts with.
 constexpr core::Incarnation founders_incarnation = 1;
 

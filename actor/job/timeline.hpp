@@ -43,7 +43,8 @@ class alignas(64) WorkerTimeline {
   void hold_back(core::Time now) { begin(now, Activity::delay, step_ + 1); }
   /// Called when the computation waits until the job's pause is over.
   void pause(core::Time now) { begin(now, Activity::pause, step_ + 1); }
-  /// Called when the step is computed after a delay, as workers that hand in early do, or after a pause.
+  /// Called when the step is computed after a delay, as workers that hand in early do, or after a
+  /// pause.
   void compute(core::Time now) { begin(now, Activity::compute, step_ + 1); }
 
   /// Called when the worker's actor ends.

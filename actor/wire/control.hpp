@@ -63,7 +63,6 @@ struct StartJob {
   /// with members that have died since. The receiver ends the jobs with these ids and reuses the
   /// data that it read for them.
   std::vector<JobId> previous_ids = {};
-
   static constexpr auto fields(auto& m) {
     return std::tie(m.job, m.initial_configuration, m.previous_ids);
   }
@@ -83,7 +82,6 @@ struct ReadRanges {
   /// True: the reply holds the whole state of the ranges, from which a job can resume. False: it
   /// holds only their values.
   bool with_optimizer_state = false;
-
   static constexpr auto fields(auto& m) {
     return std::tie(m.job, m.first_range, m.with_optimizer_state);
   }
@@ -166,7 +164,6 @@ struct DrawStatus {
   std::uint64_t passes = 0;
   std::uint64_t drawn = 0;
   barrier::TunedSum tuned = {};
-
   static constexpr auto fields(auto& m) { return std::tie(m.draws, m.passes, m.drawn, m.tuned); }
 };
 /// The state and progress of one member of a job (actor::MemberReport, which explains the fields).
@@ -189,7 +186,6 @@ struct MemberStatus {
   std::uint32_t held = 0;
   core::DealProgress deal = {};
   std::uint64_t updates = 0;
-
   static constexpr auto fields(auto& m) {
     return std::tie(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns,
                     m.loss_sum, m.loss_count, m.draws, m.reads, m.is_paused, m.held, m.deal,
@@ -212,7 +208,6 @@ struct JobCounts {
   /// JobStatus::local_members: those on other nodes, and all that are gone. The count of a worker
   /// that is gone has all its updates that the model holds.
   std::vector<WorkerUpdates> other_workers = {};
-
   static constexpr auto fields(auto& m) {
     return std::tie(m.ranges, m.updates_before, m.other_workers);
   }
@@ -252,7 +247,6 @@ struct JobStatus {
   double loss = 0;
   std::uint64_t loss_count = 0;
   JobCounts counts = {};
-
   static constexpr auto fields(auto& m) {
     return std::tie(m.job, m.settings, m.local_members, m.configuration, m.last_step_ms, m.client,
                     m.blocked_reason, m.give_up_reason, m.started_at_ms, m.steps_total,
