@@ -14,6 +14,7 @@
 #include "starling/actor/cluster/local_job.hpp"
 #include "starling/actor/engines/algorithm.hpp"
 #include "starling/actor/train/train_options.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/engine/sim/protocol/learn.hpp"
 #include "starling/engine/work/gradients.hpp"
@@ -160,6 +161,8 @@ class AlgorithmOf final : public AnyModel {
     auto algorithm = make_for(data);
     if (!algorithm) return std::move(algorithm).error();
     if (auto valid = core::check_without_gradients(options.job.barrier); !valid)
+      return std::move(valid).error();
+    if (auto valid = core::check_exchange_without_gradients(options.job.exchange); !valid)
       return std::move(valid).error();
     return actor::assign_algorithm<T>(*std::move(algorithm), options.job, options.resume);
   }

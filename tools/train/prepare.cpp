@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/models/batch_sizes.hpp"
 #include "starling/tools/files/file_output.hpp"
@@ -245,6 +246,9 @@ Result<void> check_gradient_options(const AnyModel& model, const Settings& setti
     if (const std::string location = location_of(settings, key); !location.empty())
       return Error{location + ": algorithm " + model.print() +
                    " computes its own updates; valid: no " + key};
+  if (const std::string exchange = text_of(settings, "exchange"); !exchange.empty())
+    if (auto valid = core::check_exchange_without_gradients(exchange); !valid)
+      return std::move(valid).error().within(location_of(settings, "exchange"));
   return {};
 }
 

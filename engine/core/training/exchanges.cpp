@@ -19,6 +19,7 @@ ExchangeType type_of() {
           .summary = E::summary,
           .supports = &E::supports,
           .gathers = E::gathers,
+          .needs_gradients = E::needs_gradients,
           .places_ranges = E::places_ranges,
           .answerer = &E::answerer,
           .make = [](ExchangeOptions options) { return AnyExchange{E{std::move(options)}}; }};
@@ -81,6 +82,13 @@ Result<void> check_exchange(std::string_view name, Mode mode) {
     if (type.supports(other)) valid += (valid.empty() ? "" : ", ") + print(other);
   return Error{"exchange: " + std::string{name} + " does not work in " + print(mode) +
                " mode; valid: mode " + valid + ", or another exchange"};
+}
+
+Result<void> check_exchange_without_gradients(std::string_view name) {
+  if (!exchange_type(name).needs_gradients) return {};
+  return Error{"exchange: " + std::string{name} +
+               " mixes the workers' models, and this job's updates are no gradients; valid: " +
+               std::string{OwnershipExchange::name} + ", " + std::string{BroadcastExchange::name}};
 }
 
 Result<void> check_cache(std::string_view exchange, Mode mode, const barrier::Barrier& barrier) {

@@ -43,9 +43,10 @@ struct ExchangeType {
   std::string_view name;
   std::span<const std::string_view> arguments;
   std::string_view summary;
-  /// As in the concept Exchange, like the next three.
+  /// As in the concept Exchange, like the next four.
   bool (*supports)(Mode mode);
   bool gathers;
+  bool needs_gradients;
   bool places_ranges;
   std::optional<MemberId> (*answerer)(const Configuration& configuration, RangeId range);
   AnyExchange (*make)(ExchangeOptions options);
@@ -60,6 +61,8 @@ struct ExchangeType {
 [[nodiscard]] Result<void> check_exchange(std::string_view name);
 /// Refuses an exchange that jobs of this mode cannot use.
 [[nodiscard]] Result<void> check_exchange(std::string_view name, Mode mode);
+/// Refuses an exchange that mixes copies of the model, for a job whose updates are no gradients.
+[[nodiscard]] Result<void> check_exchange_without_gradients(std::string_view name);
 
 /// Refuses ExchangeOptions::cache for a job in which it could not keep its promise, or would keep
 /// nothing. It needs an exchange whose workers read from others, a coordinator, which tells them

@@ -39,6 +39,7 @@ class BroadcastExchange {
       "every worker has the whole model, and sends its updates to all others";
   static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
   static constexpr bool gathers = false;
+  static constexpr bool needs_gradients = false;
   static constexpr bool places_ranges = false;
 
   explicit BroadcastExchange(ExchangeOptions options);

@@ -42,6 +42,7 @@ class GossipExchange {
       "every worker has the whole model, and sends half of it to one other after each step";
   static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
   static constexpr bool gathers = false;
+  static constexpr bool needs_gradients = true;
   static constexpr bool places_ranges = false;
   /// A worker keeps its weight of a range if it has less than this. A worker that is faster than
   /// those that send to it would else have ever less, and the effect of its update on its own

@@ -24,6 +24,7 @@ class OwnershipExchange {
       "each part of the model has owners, which apply the updates that workers push";
   static constexpr bool supports(Mode) { return true; }
   static constexpr bool gathers = true;
+  static constexpr bool needs_gradients = false;
   static constexpr bool places_ranges = true;
 
   explicit OwnershipExchange(ExchangeOptions options);

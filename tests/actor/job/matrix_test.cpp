@@ -82,7 +82,7 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
 
 INSTANTIATE_TEST_SUITE_P(
     BarriersAndModes, Matrix,
-    testing::Combine(testing::Values("owners", "broadcast"),
+    testing::Combine(testing::Values("owners", "broadcast", "gossip", "gossip:random"),
                      testing::Values("central", "hybrid", "peer"),
                      testing::Values("bsp", "ssp:s=3", "asp", "pbsp:beta=1", "pbsp:beta=4",
                                      "pssp:s=3,beta=1", "pssp:s=3,beta=4", "pbsp:beta=0",

@@ -57,6 +57,38 @@ TEST(Sabotage, UpdatesThatAJoinersCopyContainsTwiceAreFound) {
   EXPECT_TRUE(seeds_until_found<CopyWithoutProgress>(1000, "once"));
 }
 
+/// A worker says that it has taken what another one has sent, and drops it.
+class PushSumDropped : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& world, core::Envelope& envelope) override {
+    const auto* sent = payload_as<core::PushSum>(envelope);
+    if (sent == nullptr) return true;
+    world.forge_sending(world.now() + std::chrono::milliseconds{1}, envelope.to, envelope.from,
+                        core::GossipReceived{sent->step});
+    replace_by_probe(envelope);
+    return true;
+  }
+};
+
+TEST(Sabotage, PushSumWeightThatIsLostIsFound) {
+  EXPECT_TRUE(seeds_until_found<PushSumDropped>(1000, "the push-sum weights of range"));
+}
+
+/// A worker takes twice the weight that another one has sent.
+class PushSumDoubled : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
+    if (const auto* sent = payload_as<core::PushSum>(envelope))
+      replace_payload(envelope,
+                      core::PushSum{sent->range, sent->step, 2 * sent->weight, sent->value});
+    return true;
+  }
+};
+
+TEST(Sabotage, PushSumWeightThatComesFromNowhereIsFound) {
+  EXPECT_TRUE(seeds_until_found<PushSumDoubled>(1000, "the push-sum weights of range"));
+}
+
 /// The coordinator tells workers that all others have reached their step, so that they keep what
 /// they have read for too long.
 class OverstatedFloor : public Sabotage {

@@ -1,5 +1,5 @@
-/// Jobs with the broadcast exchange on three nodes, of which one dies, and which another one joins;
-/// and a job whose workers keep what they read.
+/// Jobs in which every worker has the whole model on three nodes, of which one dies, and which
+/// another one joins; and a job whose workers keep what they read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,17 +12,21 @@
 namespace starling::program {
 namespace {
 
-using Broadcast = Nodes;
+/// The parameter is the exchange.
+class WholeModels : public Nodes, public testing::WithParamInterface<const char*> {};
 using Cache = Nodes;
 
+INSTANTIATE_TEST_SUITE_P(Exchanges, WholeModels, testing::Values("broadcast", "gossip"));
+
 /// Member 0, which answers for the model, is on node a.
-TEST_F(Broadcast, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {
+TEST_P(WholeModels, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM,
-                 job_of_three(1, "--exchange broadcast --steps 200 --json --quiet --save m")};
+                 job_of_three(1, "--exchange " + std::string{GetParam()} +
+                                     " --steps 200 --json --quiet --save m")};
   ASSERT_TRUE(wait_until([&] { return is_training(); })) << submit.err();
   const std::string shown = status();
-  EXPECT_NE(shown.find(", broadcast\n"), std::string::npos) << shown;
+  EXPECT_NE(shown.find(", " + std::string{GetParam()} + "\n"), std::string::npos) << shown;
   // No range has owners; each member holds all ranges.
   EXPECT_NE(shown.find("configuration 1, 3 ranges, 3 members\n"), std::string::npos) << shown;
   EXPECT_NE(shown.find("\n  3 of 3 workers hold the whole model\n"), std::string::npos) << shown;
@@ -37,10 +41,11 @@ TEST_F(Broadcast, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {
   EXPECT_EQ(starling(other, "evaluate m").code, 0);
 }
 
-TEST_F(Broadcast, GivesAJoiningNodeACopy) {
+TEST_P(WholeModels, GivesAJoiningNodeACopy) {
   const Folder other;
-  Process submit{other, STARLING_PROGRAM,
-                 job_of_three(2, "--exchange broadcast --steps 300 --json --quiet")};
+  Process submit{
+      other, STARLING_PROGRAM,
+      job_of_three(2, "--exchange " + std::string{GetParam()} + " --steps 300 --json --quiet")};
   ASSERT_TRUE(wait_until([&] { return is_training(); })) << submit.err();
   const Folder folder;
   Process joiner{folder, STARLING_PROGRAM,
@@ -58,15 +63,19 @@ TEST_F(Broadcast, GivesAJoiningNodeACopy) {
   joiner.signal(SIGKILL);
 }
 
-TEST_F(Broadcast, IsRefusedWhereThereAreServers) {
+TEST_P(WholeModels, IsRefusedWhereThereAreServers) {
   for (const std::string& command : {std::string{"train "}, "submit" + to(0)}) {
-    const ProgramResult ran = starling(work_, command + "--exchange broadcast --mode central");
+    const ProgramResult ran =
+        starling(work_, command + "--exchange " + std::string{GetParam()} + " --mode central");
     EXPECT_EQ(ran.code, 2);
-    EXPECT_NE(ran.err.find("--exchange: broadcast does not work in central mode; valid: mode peer, "
-                           "or another exchange"),
+    EXPECT_NE(ran.err.find("--exchange: " + std::string{GetParam()} +
+                           " does not work in central mode; valid: mode peer, or another exchange"),
               std::string::npos)
         << ran.err;
   }
+}
+
+TEST_F(Cache, UnknownExchangesAreRefused) {
   const ProgramResult unknown = starling(work_, "train --exchange brodcast");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_NE(unknown.err.find("--exchange: 'brodcast' is unknown; did you mean 'broadcast'?"),
