@@ -134,8 +134,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { E::supports(Mode::peer) } -> std::same_as<bool>;
   /// True if the exchange can gather the updates of a step (ExchangeOptions::bsp).
   { E::gathers } -> std::convertible_to<bool>;
-  /// True if the exchange mixes copies of the model, which takes updates that are gradients: those of
-  /// an algorithm need not be sums.
+  /// True if the exchange mixes copies of the model, which takes updates that are gradients: those
+  /// of an algorithm need not be sums.
   { E::needs_gradients } -> std::convertible_to<bool>;
   /// True if the council decides which members have which ranges (Configuration::ranges). If not,
   /// configurations name no ranges.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "starling/engine/flow/plan/stage.hpp"
@@ -15,11 +16,21 @@ class KeptOutputs {
   using Parts = std::vector<Output>;
 
   /// Returns the outputs of all parts; null before the first job with this stage has ended.
-  [[nodiscard]] std::shared_ptr<const Parts> get() const { return parts_.load(); }
-  void set(std::shared_ptr<const Parts> parts) { parts_.store(std::move(parts)); }
+  [[nodiscard]] std::shared_ptr<const Parts> get() const {
+    return is_set_.load(std::memory_order_acquire) ? parts_ : nullptr;
+  }
+  /// Keeps the outputs, unless those of another job are kept already.
+  void set(std::shared_ptr<const Parts> parts) {
+    if (is_claimed_.exchange(true)) return;
+    parts_ = std::move(parts);
+    is_set_.store(true, std::memory_order_release);
+  }
 
  private:
-  std::atomic<std::shared_ptr<const Parts>> parts_;
+  std::atomic<bool> is_claimed_ = false;
+  std::atomic<bool> is_set_ = false;
+  /// Written once, before `is_set_`.
+  std::shared_ptr<const Parts> parts_;
 };
 
 }  // namespace starling::flow
