@@ -45,8 +45,8 @@ std::string_view data_name(std::string_view data) {
 }  // namespace
 
 std::string name_stem(const wire::JobSettings& settings) {
-  const std::string model = actor::text_of(settings, "model");
-  const std::string data = actor::text_of(settings, "data");
+  const std::string model = actor::setting_of(settings, "model");
+  const std::string data = actor::setting_of(settings, "data");
   return name_part(model, "model") + "-" + name_part(data_name(data), "data");
 }
 

@@ -73,7 +73,7 @@ class Submitter {
   std::optional<SubmittedJob> result_of(const wire::JobStarted& started) {
     for (const std::string& name : started.lost)
       print_error("node " + printable(name) + " is gone: the job begins without it");
-    return SubmittedJob{started.job, seed_, actor::text_of(settings_, "name")};
+    return SubmittedJob{started.job, seed_, actor::setting_of(settings_, "name")};
   }
 
   /// Asks the seed node for its status. Returns true if it answers, or has answered within

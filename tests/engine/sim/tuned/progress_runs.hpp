@@ -52,12 +52,12 @@ inline Job quadratic_job(const ProgressScenario& scenario, std::uint64_t seed) {
   layout.offsets = {0};
   layout.ranges = {{0, quadratic_parameters, 0, {{0, 0, 0, quadratic_parameters}}}};
   layout.size = quadratic_parameters;
-  std::vector<double> start;
+  std::vector<double> initial;
   for (std::size_t i = 0; i < quadratic_parameters; ++i)
-    start.push_back(1 / std::sqrt(curvature_of(i) * quadratic_parameters));
-  job.start.push_back(
+    initial.push_back(1 / std::sqrt(curvature_of(i) * quadratic_parameters));
+  job.initial_states.push_back(
       {.range = 0,
-       .value = {core::Buffer::copy_of<double>(start), 0, quadratic_parameters, nullptr},
+       .value = {core::Buffer::copy_of<double>(initial), 0, quadratic_parameters, nullptr},
        .slots = {},
        .ledger = {}});
   job.layout = std::make_shared<const core::Layout>(std::move(layout));

@@ -38,14 +38,14 @@ std::vector<ProgressScenario> scenarios(Time horizon) {
   return all;
 }
 
-struct Fixed {
+struct FixedBarrier {
   std::string barrier = "asp";
   ProgressFigures figures;
 };
 
 /// Returns the barrier of the grid with the smallest loss; `asp` are the figures of asp.
-Fixed best_of_grid(const ProgressScenario& scenario, const ProgressFigures& asp) {
-  Fixed best{"asp", asp};
+FixedBarrier best_of_grid(const ProgressScenario& scenario, const ProgressFigures& asp) {
+  FixedBarrier best{"asp", asp};
   for (const int beta : {1, 2, 4, 8})
     for (const int s : {0, 1, 4, 16}) {
       const std::string barrier = "pssp:s=" + std::to_string(s) + ",beta=" + std::to_string(beta);
@@ -65,7 +65,7 @@ int compare(Time horizon) {
   std::printf("| rate, momentum | stragglers | asp | best fixed | tuned | of the two |\n");
   for (const ProgressScenario& scenario : all) {
     const ProgressFigures asp = mean_progress_of("asp", scenario, seeds);
-    const Fixed best = best_of_grid(scenario, asp);
+    const FixedBarrier best = best_of_grid(scenario, asp);
     const ProgressFigures tuned = mean_progress_of("tuned:progress", scenario, seeds);
     const double ratio = tuned.loss / best.figures.loss;
     std::printf("| %g, %g | %zu, %gx %c | %.2g | `%s`: %.2g, %.0f %% | %.2g, %.0f %% | %.2f |\n",
