@@ -248,7 +248,7 @@ Result<void> check_gradient_options(const AnyModel& model, const Settings& setti
                    " computes its own updates; valid: no " + key};
   if (const std::string exchange = text_of(settings, "exchange"); !exchange.empty())
     if (auto valid = core::check_exchange_without_gradients(exchange); !valid)
-      return std::move(valid).error().within(location_of(settings, "exchange"));
+      return add_location(std::move(valid).error(), settings);
   return {};
 }
 

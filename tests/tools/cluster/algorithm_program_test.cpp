@@ -314,6 +314,12 @@ TEST(Algorithm, IsSimulatedAndRefusesOptionsOfGradients) {
                 std::string::npos)
           << refused.err;
     }
+  const ProgramResult mixed = ran("train" + std::string{kmeans} + "--steps 8 --exchange gossip");
+  EXPECT_EQ(mixed.code, 2);
+  EXPECT_NE(mixed.err.find("--exchange: gossip mixes the workers' models, and this job's updates "
+                           "are no gradients; valid: owners, broadcast"),
+            std::string::npos)
+      << mixed.err;
   EXPECT_NE(ran("train" + std::string{kmeans}).err.find("--steps: is needed for algorithm kmeans"),
             std::string::npos);
   EXPECT_NE(ran("train --model kmeans:k=0 --data digits:n=100 --steps 2").err.find("k=0"),
