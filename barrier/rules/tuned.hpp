@@ -16,7 +16,7 @@ namespace starling::barrier {
 struct Tuned {
   static constexpr std::string_view name = "tuned";
   static constexpr std::string_view summary =
-      "s and beta move to a target of waiting or lag, or of progress";
+      "s and beta meet a target of waiting, lag or progress";
 
   enum class Measure {
     /// The share of a worker's time that it waits at the barrier; a number in (0, 1).

@@ -247,7 +247,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   // Another stream, so that seeds draw all else as they would without this choice.
   if (scenario.mode == core::Mode::peer && Random::stream(seed, 1).below(4) == 0)
     scenario.exchange = core::BroadcastExchange::name;
-  else if (scenario.mode == core::Mode::peer && Random::stream(seed, 7).below(4) == 0)
+  else if (scenario.mode == core::Mode::peer && Random::stream(seed, 7).below(4) == 1)
     scenario.exchange = draw_gossip(seed);
   if (auto tuned = draw_tuned(seed)) scenario.barrier = *std::move(tuned);
   if (auto paces = draw_sampled_paces(seed, scenario.workers)) scenario.barrier = *std::move(paces);

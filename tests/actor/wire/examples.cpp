@@ -116,6 +116,13 @@ std::vector<PeerMessage> example_messages() {
                                  {{{3, 2}, 18, 640}},
                                  {Share{{3, 2}, 11, 18, 32, 640, slice_of<float>({1, 2}), 4}}})},
       CopyReply{2, nullptr},
+      PushSum{2, 18, 0.375, slice_of<float>({1, -2, 3})},
+      KnownProgress{18, {{{3, 2}, 18, 640}, {{9, 1}, 17, 320}}},
+      GossipReceived{18},
+      ModelRequest{11},
+      ModelReply{
+          2, std::make_shared<const ModelCopy>(ModelCopy{example_state(), {{{3, 2}, 18, 640}}})},
+      ModelReply{2, nullptr},
       CouncilMessage{Ask{7}},
       CouncilMessage{RangeReport{7, {0, 1, 11}}},
       CouncilMessage{Prepare{8, {2, 0}}},
