@@ -3,6 +3,19 @@
 #include <map>
 
 namespace starling::flow {
+
+Stage::~Stage() {
+  std::vector<std::shared_ptr<const Stage>> held = std::move(inputs);
+  while (!held.empty()) {
+    const std::shared_ptr<const Stage> last = std::move(held.back());
+    held.pop_back();
+    if (!last || last.use_count() > 1) continue;
+    auto& further = const_cast<Stage&>(*last).inputs;
+    held.insert(held.end(), further.begin(), further.end());
+    further.clear();
+  }
+}
+
 namespace {
 
 /// Adds stages in the order of a depth-first search. It keeps its own stack, because iterations

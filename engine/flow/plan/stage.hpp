@@ -39,7 +39,12 @@ struct StageDescription {
   static constexpr auto fields(auto& m) { return std::tie(m.operations, m.parts, m.partitioner); }
 };
 
+/// Made by std::make_shared<Stage>(), and constant once other stages read it.
 struct Stage {
+  /// Destroys the stages that only this one holds one after the other: recursion would need a stack
+  /// as deep as the plan is long.
+  ~Stage();
+
   StageDescription description;
   /// The stages whose outputs this one reads: its lineage.
   std::vector<std::shared_ptr<const Stage>> inputs;

@@ -43,10 +43,8 @@ TEST(Plan, LeavesOutStagesThatOnlyACompleteCacheReads) {
 
 TEST(Plan, HoldsAHundredThousandStagesInARow) {
   StagePtr last = stage("0", 1);
-  std::vector<StagePtr> all{last};  // so that the stages are not destroyed recursively
-  for (int i = 1; i < 100'000; ++i) all.push_back(last = stage("", 1, {last}));
-  EXPECT_EQ(make_plan(last).stages.size(), all.size());
-  for (auto i = all.rbegin(); i != all.rend(); ++i) i->reset();
+  for (int i = 1; i < 100'000; ++i) last = stage("", 1, {last});
+  EXPECT_EQ(make_plan(last).stages.size(), 100'000U);
 }
 
 TEST(Scheduler, RunsAStageOnceAllPartsOfItsInputsAreDone) {
