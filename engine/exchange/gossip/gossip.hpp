@@ -3,7 +3,7 @@
 /// 1811.10792; push-sum: Kempe et al., FOCS 2003). A worker's traffic does not grow with the number
 /// of workers. docs/design/0023-gossip.md says what follows.
 ///
-/// Of each range a worker has the de-biased values z and a push-sum weight w; the numerator x of
+/// A worker has, for each range, the de-biased values z and a push-sum weight w; the numerator x of
 /// the papers is w z. A worker sends a part of its weight with its values, which does not change
 /// its z. A worker that receives (w', z') has (w z + w' z') / (w + w') from then on. So the sum of
 /// w and that of w z over all workers and messages change by updates only, whatever the graph, the
