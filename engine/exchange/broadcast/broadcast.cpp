@@ -24,16 +24,9 @@ void BroadcastExchange::finish_read(const Context& context) {
     if (!has_copy(range)) return;
   if (!waiting_read_) return;
   const Read read = *std::exchange(waiting_read_, std::nullopt);
-  std::vector<Value> values;
-  const auto add = [&](RangeId range, const Rows& rows) {
-    values.push_back(
-        {range, read.step, slice_of(options_.layout->ranges[range], copies_[range].values, rows)});
-  };
-  if (read.plan)
-    for (const RangeRows& part : *read.plan) add(part.range, part.rows);
-  else
-    for (RangeId range = 0; range < copies_.size(); ++range) add(range, nullptr);
-  context.out.push_back(ReadDone{read.step, std::move(values)});
+  context.out.push_back(read_from(*options_.layout, read, [&](RangeId range) -> const RangeValues& {
+    return copies_[range].values;
+  }));
 }
 
 void BroadcastExchange::write(const Context& context, Write write) {
@@ -114,7 +107,7 @@ bool BroadcastExchange::on(const Context& context, MemberId from,
 /// did. Requires: has_copy(share->range).
 bool BroadcastExchange::apply(const std::shared_ptr<const Share>& share) {
   Copy& copy = copies_[share->range];
-  Progress& progress = copy.progress[share->worker];
+  WorkerSteps& progress = copy.progress[share->worker];
   if (share->step <= progress.step) return false;
   progress.step = share->step;
   options_.applier->apply(*options_.layout, share->range, copy.values, share->update,
@@ -258,40 +251,12 @@ std::optional<Value> BroadcastExchange::value(RangeId range, const Rows& rows) c
 }
 
 RangeState BroadcastExchange::state(RangeId range) const {
-  const Copy& copy = copies_[range];
-  RangeState state{.range = range,
-                   .value = {copy.values.value, 0, copy.values.value->size(), nullptr},
-                   .slots = {copy.values.slots, 0, copy.values.slots->size(), nullptr},
-                   .updates = copy.values.updates,
-                   .samples = copy.values.samples,
-                   .ledger = std::vector<LedgerEntry>(options_.workers)};
-  for (const auto& [worker, progress] : copy.progress) {  // a later incarnation comes later
-    if (worker.id >= state.ledger.size()) state.ledger.resize(worker.id + 1);
-    state.ledger[worker.id] = {worker.incarnation, progress.step, progress.samples};
-  }
-  return state;
-}
-
-void BroadcastExchange::on(const Context& context, const Snapshot& request) {
-  if (request.round > 0) return;  // the exchange has no rounds
-  for (RangeId range = 0; range < copies_.size(); ++range) {
-    if (!answers_for(range)) continue;
-    RangeState answer = state(range);
-    answer.request_id = request.request_id;
-    context.observe(std::move(answer));
-  }
-}
-
-std::vector<RangeId> BroadcastExchange::full_ranges() const {
-  std::vector<RangeId> full;
-  for (RangeId range = 0; range < copies_.size(); ++range)
-    if (has_copy(range)) full.push_back(range);
-  return full;
+  return state_of(range, copies_[range].values, copies_[range].progress, options_.workers);
 }
 
 std::vector<WorkerProgress> BroadcastExchange::progress() const {
-  std::map<MemberIncarnation, Progress> highest;
-  const auto add = [&](const MemberIncarnation& worker, const Progress& progress) {
+  StepsOfWorkers highest;
+  const auto add = [&](const MemberIncarnation& worker, const WorkerSteps& progress) {
     if (progress.step >= highest[worker].step) highest[worker] = progress;
   };
   for (const Copy& copy : copies_) {
@@ -299,10 +264,7 @@ std::vector<WorkerProgress> BroadcastExchange::progress() const {
     for (const auto& [from, share] : copy.waiting)
       add(share->worker, {share->step, share->samples_total});
   }
-  std::vector<WorkerProgress> all;
-  for (const auto& [worker, progress] : highest)
-    if (progress.step > 0) all.push_back({worker, progress.step, progress.samples});
-  return all;
+  return progress_of(highest);
 }
 
 }  // namespace starling::core

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "starling/engine/exchange/broadcast/messages.hpp"
-#include "starling/engine/exchange/copy_source.hpp"
+#include "starling/engine/exchange/whole_models.hpp"
 
 namespace starling::core {
 
@@ -58,7 +58,9 @@ class BroadcastExchange {
   [[nodiscard]] bool on(const Context& context, MemberId from, const CopyRequest& request);
   [[nodiscard]] bool on(const Context& context, MemberId from, const CopyReply& reply);
   void on(const Context&, const Ended&) {}
-  void on(const Context& context, const Snapshot& request);
+  void on(const Context& context, const Snapshot& request) const {
+    observe_states(*this, context, request, copies_.size());
+  }
 
   /// The worker with the lowest id answers.
   [[nodiscard]] static std::optional<MemberId> answerer(const Configuration& configuration,
@@ -72,7 +74,9 @@ class BroadcastExchange {
   [[nodiscard]] RangeState state(RangeId range) const;
   [[nodiscard]] std::vector<WorkerProgress> progress() const;
   [[nodiscard]] static ReadCounts read_counts() { return {}; }
-  [[nodiscard]] std::vector<RangeId> full_ranges() const;
+  [[nodiscard]] std::vector<RangeId> full_ranges() const {
+    return copied_ranges(*this, copies_.size());
+  }
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
   /// True if this member has a copy of the range.
@@ -88,14 +92,10 @@ class BroadcastExchange {
   [[nodiscard]] std::uint64_t updates(RangeId range) const { return copies_[range].values.updates; }
 
  private:
-  struct Progress {
-    Step step = 0;
-    std::uint64_t samples = 0;
-  };
   struct Copy {
     /// Without buffers if this member has no copy.
     RangeValues values;
-    std::map<MemberIncarnation, Progress> progress;
+    StepsOfWorkers progress;
     /// The last share of each worker, which others may not have. Empty in a job of one process, in
     /// which no worker dies alone.
     std::map<MemberIncarnation, std::shared_ptr<const Share>> last;

@@ -35,16 +35,9 @@ void GossipExchange::read(const Context& context, Read read) {
 void GossipExchange::finish_read(const Context& context) {
   if (!waiting_read_ || full_ranges().size() < copies_.size()) return;
   const Read read = *std::exchange(waiting_read_, std::nullopt);
-  std::vector<Value> values;
-  const auto add = [&](RangeId range, const Rows& rows) {
-    values.push_back(
-        {range, read.step, slice_of(options_.layout->ranges[range], copies_[range].values, rows)});
-  };
-  if (read.plan)
-    for (const RangeRows& wanted : *read.plan) add(wanted.range, wanted.rows);
-  else
-    for (RangeId range = 0; range < copies_.size(); ++range) add(range, nullptr);
-  context.out.push_back(ReadDone{read.step, std::move(values)});
+  context.out.push_back(read_from(*options_.layout, read, [&](RangeId range) -> const RangeValues& {
+    return copies_[range].values;
+  }));
 }
 
 void GossipExchange::write(const Context& context, Write write) {
@@ -155,8 +148,8 @@ bool GossipExchange::on(const Context& context, MemberId from, const KnownProgre
   return true;
 }
 
-void GossipExchange::learn(const MemberIncarnation& worker, const Progress& progress) {
-  Progress& known = progress_[worker];
+void GossipExchange::learn(const MemberIncarnation& worker, const WorkerSteps& progress) {
+  WorkerSteps& known = progress_[worker];
   if (progress.step >= known.step) known = progress;
 }
 
@@ -289,42 +282,7 @@ std::optional<Value> GossipExchange::value(RangeId range, const Rows& rows) cons
 }
 
 RangeState GossipExchange::state(RangeId range) const {
-  const RangeValues& values = copies_[range].values;
-  RangeState state{.range = range,
-                   .value = {values.value, 0, values.value->size(), nullptr},
-                   .slots = {values.slots, 0, values.slots->size(), nullptr},
-                   .updates = values.updates,
-                   .samples = values.samples,
-                   .ledger = std::vector<LedgerEntry>(options_.workers)};
-  for (const auto& [worker, progress] : progress_) {  // a later incarnation comes later
-    if (worker.id >= state.ledger.size()) state.ledger.resize(worker.id + 1);
-    state.ledger[worker.id] = {worker.incarnation, progress.step, progress.samples};
-  }
-  return state;
-}
-
-void GossipExchange::on(const Context& context, const Snapshot& request) {
-  if (request.round > 0) return;  // the exchange has no rounds
-  for (RangeId range = 0; range < copies_.size(); ++range) {
-    if (!answers_for(range)) continue;
-    RangeState answer = state(range);
-    answer.request_id = request.request_id;
-    context.observe(std::move(answer));
-  }
-}
-
-std::vector<RangeId> GossipExchange::full_ranges() const {
-  std::vector<RangeId> full;
-  for (RangeId range = 0; range < copies_.size(); ++range)
-    if (has_copy(range)) full.push_back(range);
-  return full;
-}
-
-std::vector<WorkerProgress> GossipExchange::progress() const {
-  std::vector<WorkerProgress> all;
-  for (const auto& [worker, progress] : progress_)
-    if (progress.step > 0) all.push_back({worker, progress.step, progress.samples});
-  return all;
+  return state_of(range, copies_[range].values, progress_, options_.workers);
 }
 
 }  // namespace starling::core

@@ -24,9 +24,9 @@
 #include <utility>
 #include <vector>
 
-#include "starling/engine/exchange/copy_source.hpp"
 #include "starling/engine/exchange/gossip/graph.hpp"
 #include "starling/engine/exchange/gossip/messages.hpp"
+#include "starling/engine/exchange/whole_models.hpp"
 
 namespace starling::core {
 
@@ -66,7 +66,9 @@ class GossipExchange {
   [[nodiscard]] bool on(const Context& context, MemberId from, const ModelRequest& request);
   [[nodiscard]] bool on(const Context& context, MemberId from, const ModelReply& reply);
   void on(const Context& context, const Ended& ended);
-  void on(const Context& context, const Snapshot& request);
+  void on(const Context& context, const Snapshot& request) const {
+    observe_states(*this, context, request, copies_.size());
+  }
 
   [[nodiscard]] static std::optional<MemberId> answerer(const Configuration& configuration,
                                                         RangeId) {
@@ -75,9 +77,11 @@ class GossipExchange {
   [[nodiscard]] bool answers_for(RangeId range) const { return has_copy(range) && is_answerer(); }
   [[nodiscard]] std::optional<Value> value(RangeId range, const Rows& rows) const;
   [[nodiscard]] RangeState state(RangeId range) const;
-  [[nodiscard]] std::vector<WorkerProgress> progress() const;
+  [[nodiscard]] std::vector<WorkerProgress> progress() const { return progress_of(progress_); }
   [[nodiscard]] static ReadCounts read_counts() { return {}; }
-  [[nodiscard]] std::vector<RangeId> full_ranges() const;
+  [[nodiscard]] std::vector<RangeId> full_ranges() const {
+    return copied_ranges(*this, copies_.size());
+  }
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
   /// True if this member has a copy of the range.
@@ -97,10 +101,6 @@ class GossipExchange {
   [[nodiscard]] std::uint64_t versions(RangeId range) const { return copies_[range].versions; }
 
  private:
-  struct Progress {
-    Step step = 0;
-    std::uint64_t samples = 0;
-  };
   struct Copy {
     /// Without buffers if this member has no copy.
     RangeValues values;
@@ -128,7 +128,7 @@ class GossipExchange {
     return first_worker(*configuration_) == options_.self.id;
   }
   void take_initial_states();
-  void learn(const MemberIncarnation& worker, const Progress& progress);
+  void learn(const MemberIncarnation& worker, const WorkerSteps& progress);
   void learn(const std::vector<WorkerProgress>& workers);
   void apply(const Write& write);
   [[nodiscard]] std::optional<MemberIncarnation> draw_target(const Context& context,
@@ -147,7 +147,7 @@ class GossipExchange {
   /// By range; empty if this member does not work.
   std::vector<Copy> copies_;
   /// How far each worker has got, as far as this one knows.
-  std::map<MemberIncarnation, Progress> progress_;
+  StepsOfWorkers progress_;
   /// The workers that have made their last step, as far as this one knows.
   std::set<MemberIncarnation> ended_;
 

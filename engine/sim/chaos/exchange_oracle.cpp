@@ -89,28 +89,35 @@ class OwnershipOracle final : public ExchangeOracle {
 
 // --- copies of the whole model ------------------------------------------------------------------
 
-/// Every worker holds every range from its incarnation's beginning.
-std::vector<RangeOwner> workers_of(const Configuration& configuration) {
-  std::vector<RangeOwner> workers;
-  for (const core::Member& member : configuration.members)
-    if (member.works) workers.push_back({member.id, member.incarnation});
-  return workers;
-}
-
-// --- broadcast ----------------------------------------------------------------------------------
-
-class BroadcastOracle final : public ExchangeOracle {
+/// The part of the oracle that is the same for each such exchange E.
+template <class E>
+class WholeModelsOracle : public ExchangeOracle {
  public:
+  /// Every worker holds every range from its incarnation's beginning.
   std::vector<RangeOwner> holders(const Configuration& configuration, RangeId) const override {
-    return workers_of(configuration);
+    std::vector<RangeOwner> workers;
+    for (const core::Member& member : configuration.members)
+      if (member.works) workers.push_back({member.id, member.incarnation});
+    return workers;
   }
   bool is_full(const MemberCore& member, RangeId range) const override {
     return exchange(member).has_copy(range);
   }
   std::span<const double> values(const MemberCore& member, RangeId range) const override {
     if (!exchange(member).has_copy(range)) return {};
-    return exchange(member).copy<double>(range);
+    return exchange(member).template copy<double>(range);
   }
+
+ protected:
+  static const E& exchange(const MemberCore& member) {
+    return member.role<core::Training>().exchange<E>();
+  }
+};
+
+// --- broadcast ----------------------------------------------------------------------------------
+
+class BroadcastOracle final : public WholeModelsOracle<core::BroadcastExchange> {
+ public:
   Version version(const MemberCore& member, RangeId range) const override {
     return {0, exchange(member).updates(range), true};
   }
@@ -131,27 +138,12 @@ class BroadcastOracle final : public ExchangeOracle {
     if (x.ledger != y.ledger) return "their ledgers";
     return {};
   }
-
- private:
-  static const core::BroadcastExchange& exchange(const MemberCore& member) {
-    return member.role<core::Training>().exchange<core::BroadcastExchange>();
-  }
 };
 
 // --- gossip -------------------------------------------------------------------------------------
 
-class GossipOracle final : public ExchangeOracle {
+class GossipOracle final : public WholeModelsOracle<core::GossipExchange> {
  public:
-  std::vector<RangeOwner> holders(const Configuration& configuration, RangeId) const override {
-    return workers_of(configuration);
-  }
-  bool is_full(const MemberCore& member, RangeId range) const override {
-    return exchange(member).has_copy(range);
-  }
-  std::span<const double> values(const MemberCore& member, RangeId range) const override {
-    if (!exchange(member).has_copy(range)) return {};
-    return exchange(member).copy<double>(range);
-  }
   Version version(const MemberCore& member, RangeId range) const override {
     return {0, exchange(member).versions(range), true};
   }
@@ -174,11 +166,6 @@ class GossipOracle final : public ExchangeOracle {
   }
   std::string_view difference(const MemberCore&, const MemberCore&, RangeId) const override {
     return {};
-  }
-
- private:
-  static const core::GossipExchange& exchange(const MemberCore& member) {
-    return member.role<core::Training>().exchange<core::GossipExchange>();
   }
 };
 

@@ -1,4 +1,4 @@
-#include "starling/engine/exchange/copy_source.hpp"
+#include "starling/engine/exchange/whole_models.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -24,6 +24,28 @@ std::optional<MemberId> first_worker(const Configuration& configuration) {
   const auto first = std::ranges::find(configuration.members, true, &Member::works);
   if (first == configuration.members.end()) return std::nullopt;
   return first->id;
+}
+
+std::vector<WorkerProgress> progress_of(const StepsOfWorkers& workers) {
+  std::vector<WorkerProgress> all;
+  for (const auto& [worker, steps] : workers)
+    if (steps.step > 0) all.push_back({worker, steps.step, steps.samples});
+  return all;
+}
+
+RangeState state_of(RangeId range, const RangeValues& values, const StepsOfWorkers& contained,
+                    std::size_t workers) {
+  RangeState state{.range = range,
+                   .value = {values.value, 0, values.value->size(), nullptr},
+                   .slots = {values.slots, 0, values.slots->size(), nullptr},
+                   .updates = values.updates,
+                   .samples = values.samples,
+                   .ledger = std::vector<LedgerEntry>(workers)};
+  for (const auto& [worker, steps] : contained) {  // a later incarnation comes later
+    if (worker.id >= state.ledger.size()) state.ledger.resize(worker.id + 1);
+    state.ledger[worker.id] = {worker.incarnation, steps.step, steps.samples};
+  }
+  return state;
 }
 
 CopySource::Next CopySource::begin(std::span<const MemberIncarnation> others) {

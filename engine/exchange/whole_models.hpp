@@ -1,0 +1,112 @@
+/// The parts that exchanges in which every worker has the whole model have in common: reads from
+/// the worker's own copy, the answers to observers, and the search of a worker that joins for
+/// another one that gives it a copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/engine/core/council/configuration.hpp"
+#include "starling/engine/core/effect.hpp"
+#include "starling/engine/exchange/exchange.hpp"
+
+namespace starling::core {
+
+/// Returns the workers of the configuration other than `self`, ascending.
+[[nodiscard]] std::vector<MemberIncarnation> other_workers(const Configuration& configuration,
+                                                           MemberId self);
+/// Returns the worker with the lowest id, which answers for the model; nullopt if there is none.
+[[nodiscard]] std::optional<MemberId> first_worker(const Configuration& configuration);
+
+/// How far a worker has got.
+struct WorkerSteps {
+  Step step = 0;
+  /// The number of samples of the steps up to `step`.
+  std::uint64_t samples = 0;
+};
+/// A later incarnation of a worker comes after an earlier one.
+using StepsOfWorkers = std::map<MemberIncarnation, WorkerSteps>;
+
+/// Returns those that have made a step.
+[[nodiscard]] std::vector<WorkerProgress> progress_of(const StepsOfWorkers& workers);
+
+/// Answers a read from a worker's copies. `values_of(range)` returns the RangeValues of a range.
+template <class ValuesOf>
+[[nodiscard]] ReadDone read_from(const Layout& layout, const Read& read, ValuesOf values_of) {
+  ReadDone done{read.step, {}};
+  const auto add = [&](RangeId range, const Rows& rows) {
+    done.values.push_back(
+        {range, read.step, slice_of(layout.ranges[range], values_of(range), rows)});
+  };
+  if (read.plan)
+    for (const RangeRows& part : *read.plan) add(part.range, part.rows);
+  else
+    for (RangeId range = 0; range < layout.ranges.size(); ++range) add(range, nullptr);
+  return done;
+}
+
+/// Returns the state of a copy, with a ledger of at least `workers` entries.
+[[nodiscard]] RangeState state_of(RangeId range, const RangeValues& values,
+                                  const StepsOfWorkers& contained, std::size_t workers);
+
+/// Answers a Snapshot with the states of the ranges for which this member answers. These exchanges
+/// have no rounds.
+template <class E, class Context>
+void observe_states(const E& exchange, const Context& context, const Snapshot& request,
+                    std::size_t ranges) {
+  for (RangeId range = 0; request.round == 0 && range < ranges; ++range) {
+    if (!exchange.answers_for(range)) continue;
+    RangeState answer = exchange.state(range);
+    answer.request_id = request.request_id;
+    context.observe(std::move(answer));
+  }
+}
+
+/// Returns the ranges of which this member has a copy.
+template <class E>
+[[nodiscard]] std::vector<RangeId> copied_ranges(const E& exchange, std::size_t ranges) {
+  std::vector<RangeId> copied;
+  for (RangeId range = 0; range < ranges; ++range)
+    if (exchange.has_copy(range)) copied.push_back(range);
+  return copied;
+}
+
+/// Asks one worker after the other. If none of them has a copy, it asks again after 50 ms; after
+/// 20 s, the job fails.
+class CopySource {
+ public:
+  /// Ask this member; call on_timer() at this time; or end the job.
+  using Next = std::variant<MemberId, SetTimer, Fail>;
+
+  /// Begins with the first of the other workers.
+  [[nodiscard]] Next begin(std::span<const MemberIncarnation> others);
+  /// The worker that was asked has no copy.
+  [[nodiscard]] Next on_refusal(Time now, std::span<const MemberIncarnation> others);
+  /// The worker that was asked has sent a copy.
+  void on_copy() { nobody_has_it_since_.reset(); }
+  /// True if it is time to begin again.
+  [[nodiscard]] bool on_timer(Time now);
+
+  /// The worker that was asked last, if any.
+  [[nodiscard]] const std::optional<MemberIncarnation>& asked() const { return asked_; }
+  /// No copy is missing.
+  void end() { asked_.reset(); }
+
+ private:
+  [[nodiscard]] Next ask_next(std::span<const MemberIncarnation> others);
+
+  std::optional<MemberIncarnation> asked_;
+  /// How many have said since begin() that they have no copy.
+  std::size_t refusals_ = 0;
+  /// When to ask again, and since when all have said that they have no copy.
+  std::optional<Time> ask_again_at_;
+  std::optional<Time> nobody_has_it_since_;
+};
+
+}  // namespace starling::core
