@@ -39,6 +39,8 @@ void WorkerTimeline::change(const core::Worker& worker, core::Time now) {
   phase_ = worker.phase();
   step_ = worker.step();
   if (phase_ == Phase::idle) return;
+  // A coordinator says only when it lets the worker go on for whom it has waited.
+  if (open_.activity == Activity::wait && !open_.awaited) open_.awaited = worker.awaited();
   begin(now, activity_in(phase_), phase_ == Phase::waiting ? step_ : step_ + 1);
   open_.awaited = worker.laggard();
   if (phase_ == Phase::done || phase_ == Phase::failed) is_over_ = true;

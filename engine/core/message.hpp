@@ -125,9 +125,12 @@ struct Proceed {
   Step until = 0;
   /// The step that all running workers have reached, as far as the coordinator knows.
   Step floor = 0;
+  /// The worker for which the receiver had to wait, at last; nullopt if it did not wait or if the
+  /// coordinator does not know.
+  std::optional<MemberId> awaited = std::nullopt;
   static constexpr std::string_view name = "proceed";
   static constexpr bool is_barrier_control = true;
-  static constexpr auto fields(auto& m) { return std::tie(m.step, m.until, m.floor); }
+  static constexpr auto fields(auto& m) { return std::tie(m.step, m.until, m.floor, m.awaited); }
 };
 
 /// Worker to coordinator, if workers hand in early (barrier::hands_in_early()): the worker has

@@ -39,7 +39,8 @@ bool is_valid(const MessageScope& scope, const Arrived& m) {
 }
 
 bool is_valid(const MessageScope& scope, const Proceed& m) {
-  return scope.from == scope.configuration.coordinator && m.floor <= m.step;
+  return scope.from == scope.configuration.coordinator && m.floor <= m.step &&
+         m.awaited.value_or(0) < scope.members_max;
 }
 
 bool is_valid(const MessageScope& scope, const Stop&) {

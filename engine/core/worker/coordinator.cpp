@@ -39,6 +39,7 @@ void Coordinator::on(const Context& context, const Arrived& arrived) {
     return reconsider_waiting(context, arrived.worker);
   }
   state.waiting = true;
+  state.awaited.reset();
   if (state.tuner) state.tuner->arrive(context.now, state.step, arrived.descent);
   if (!try_to_release(context, arrived.worker)) waiting_.push_back(arrived.worker);
   reconsider_waiting(context, arrived.worker);
@@ -166,7 +167,7 @@ void Coordinator::finish_takeover(const Context& context) {
   const auto [min, max] = spread();
   max_lag_ = initial_spread_ = max - min;
   std::erase_if(waiting_, [&](MemberId id) { return try_to_release(context, id); });
-  if (barrier::has_rounds(options_.barrier)) begin_round(context);
+  if (barrier::has_rounds(options_.barrier)) begin_round(context, std::nullopt);
 }
 
 // --- steps --------------------------------------------------------------------------------------
@@ -227,7 +228,7 @@ Coordinator::Spread Coordinator::spread() const {
 /// `moved` has made a step, has ended or is gone: lets all waiting workers go on that may do so
 /// now.
 void Coordinator::reconsider_waiting(const Context& context, MemberId moved) {
-  if (barrier::has_rounds(options_.barrier)) return begin_round(context);
+  if (barrier::has_rounds(options_.barrier)) return begin_round(context, moved);
   // A rule with a floor, over all workers, can only decide otherwise once the lowest step has
   // risen.
   const Step former_min = reviewed_min_;
@@ -243,14 +244,17 @@ void Coordinator::reconsider_waiting(const Context& context, MemberId moved) {
     const WorkerState& state = workers_[id];
     if (id == moved || !should_reconsider(state, moved)) return false;
     if (!state.entering && refused.contains(state.step)) return false;
+    // Over all workers, the one whose move lets this one go on is the one that it has waited for.
+    if (!barrier::is_sampled(options_.barrier)) workers_[id].awaited = moved;
     if (try_to_release(context, id)) return true;
     if (depends_on_step) refused.insert(state.step);
     return false;
   });
 }
 
-/// Rules with rounds: once all running workers wait, lets them go on.
-void Coordinator::begin_round(const Context& context) {
+/// Rules with rounds: once all running workers wait, lets them go on. `moved` was the last of them
+/// to arrive, has ended or is gone.
+void Coordinator::begin_round(const Context& context, std::optional<MemberId> moved) {
   const auto is_going = [&](MemberId id) {
     return workers_[id].step < barrier::finished && !workers_[id].waiting;
   };
@@ -259,7 +263,10 @@ void Coordinator::begin_round(const Context& context) {
   for (const MemberId id : waiting_) seen_paces_.push_back(pace_of(id, context.now));
   const std::vector<Step> until = barrier::round(options_.barrier, seen_paces_);
   const std::vector<MemberId> round = std::exchange(waiting_, {});
-  for (std::size_t i = 0; i < round.size(); ++i) release(context, round[i], until[i]);
+  for (std::size_t i = 0; i < round.size(); ++i) {
+    if (round[i] != moved) workers_[round[i]].awaited = moved;
+    release(context, round[i], until[i]);
+  }
 }
 
 /// True if a waiting worker, with `state`, may have to draw or be checked again after `moved`
@@ -280,6 +287,7 @@ bool Coordinator::try_to_release(const Context& context, MemberId id) {
     return true;
   }
   if (!barrier::is_sampled(options_.barrier)) return false;
+  state.awaited = state.laggard;
   const auto& interval = options_.recheck.interval;
   // If a step of another worker makes this one draw again, it needs no timer.
   const bool is_woken = options_.recheck.arrival || (options_.recheck.notify && state.laggard);
@@ -390,8 +398,9 @@ void Coordinator::send_decision(const Context& context, MemberId id) const {
   if (workers_[id].was_sent_stop)
     context.send(ToMember{id}, Stop{});
   else
-    context.send(ToMember{id}, Proceed{workers_[id].step, workers_[id].run_end,
-                                       std::min(spread().min, workers_[id].step)});
+    context.send(ToMember{id},
+                 Proceed{workers_[id].step, workers_[id].run_end,
+                         std::min(spread().min, workers_[id].step), workers_[id].awaited});
 }
 
 }  // namespace starling::core

@@ -104,6 +104,8 @@ class Coordinator {
     /// draw again.
     std::vector<MemberId> drawn;
     std::optional<MemberId> laggard;
+    /// For whom it waits, or has waited before it was let go on; see Proceed::awaited.
+    std::optional<MemberId> awaited = std::nullopt;
     Time next_draw_at = Time::max();
     StepTimes step_times;
     /// Present if the barrier tunes itself. A new coordinator begins with new tuners.
@@ -123,7 +125,7 @@ class Coordinator {
   [[nodiscard]] Step entry_step() const;
   void stop_tracking(MemberId id);
   void reconsider_waiting(const Context& context, MemberId moved);
-  void begin_round(const Context& context);
+  void begin_round(const Context& context, std::optional<MemberId> moved);
   [[nodiscard]] bool should_reconsider(const WorkerState& state, MemberId moved) const;
   /// Lets the worker go on if it may, and returns whether it did. If not, and the barrier samples,
   /// sets when the worker draws again. The caller updates waiting_.

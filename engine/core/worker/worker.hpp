@@ -135,6 +135,9 @@ class Worker {
   [[nodiscard]] std::optional<MemberId> laggard() const noexcept {
     return is_waiting() && gate_ ? gate_->laggard() : std::nullopt;
   }
+  /// Returns for whom the worker has waited at the last barrier that it passed, as the coordinator
+  /// says; nullopt without a coordinator.
+  [[nodiscard]] std::optional<MemberId> awaited() const noexcept { return awaited_; }
   /// True if the worker would begin a step now, and waits for a deal.
   [[nodiscard]] bool is_held() const noexcept { return phase_ == Phase::held; }
   /// True if the worker was told to stop at the end of its step.
@@ -210,6 +213,8 @@ class Worker {
   Step run_end_ = 0;
   /// The step that all running workers have reached, by the coordinator's last Proceed.
   Step floor_ = 0;
+  /// Proceed::awaited of the coordinator's last Proceed.
+  std::optional<MemberId> awaited_;
   std::uint64_t samples_;
   bool stopping_ = false;
   /// True while the worker announces itself (Enter).

@@ -9,6 +9,7 @@ void Worker::ask_to_pass_barrier(const Context& context) {
   if (!gate_) {
     const bool goes_on = step_ < run_end_;
     context.send(ToCoordinator{}, Arrived{options_.id, step_, goes_on, descent_});
+    awaited_.reset();
     if (goes_on) pass_barrier(context);
   } else if (gate_->begin(context, step_, step_times_.recheck_interval(), descent_)) {
     pass_barrier(context);
@@ -25,6 +26,7 @@ void Worker::on(const Context& context, const Proceed& proceed) {
   if (phase_ != Phase::waiting || gate_ || proceed.step != step_) return;
   run_end_ = proceed.until;
   floor_ = proceed.floor;
+  awaited_ = proceed.awaited;
   pass_barrier(context);
 }
 

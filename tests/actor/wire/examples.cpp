@@ -93,7 +93,7 @@ std::vector<PeerMessage> example_messages() {
       Ended{3, 100},
       Arrived{3, 18, true},
       Arrived{3, 18, false, barrier::Descent{0.5, -0.25}},
-      Proceed{18, 25},
+      Proceed{18, 25, 17, 4},
       WorkerStatus{3, WorkerStatus::Phase::waiting, 18, 0},
       WorkerStatus{9, WorkerStatus::Phase::idle, 0, 1234567890123},
       Stop{},

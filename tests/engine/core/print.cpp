@@ -92,7 +92,9 @@ std::string to_text(const TranscriptMessage& message) {
                    (m.goes_on ? " goes-on" : "");
           },
           [](const Proceed& m) {
-            return "proceed" + field("step", m.step) + (m.until > 0 ? field("until", m.until) : "");
+            return "proceed" + field("step", m.step) +
+                   (m.until > 0 ? field("until", m.until) : "") +
+                   (m.awaited ? field("awaited", *m.awaited) : "");
           },
           [](const Stop&) { return std::string{"stop"}; },
           [](const BatchDone& m) {

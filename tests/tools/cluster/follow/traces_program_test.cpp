@@ -77,11 +77,19 @@ TEST_F(Nodes, HandOverWhatTheirWorkersDoWhen) {
   EXPECT_EQ(trace.json["otherData"]["intervals_dropped"], 0);
   EXPECT_EQ(trace.json["otherData"]["nodes"].size(), 3U);
   ASSERT_EQ(trace.rows.size(), 3U);
+  double waited = 0;
+  double waited_for_straggler = 0;
   for (const auto& [worker, row] : trace.rows) {
     EXPECT_EQ(row.front()["name"], "start");
     EXPECT_EQ(row.back()["args"]["step"], 40);
     EXPECT_EQ(std::ranges::count(row, "delay", [](const Json& e) { return e["name"]; }), 40);
+    for (const Json& event : row) {
+      if (event["name"] != "wait" || worker == 2) continue;
+      waited += event["dur"].get<double>();
+      if (event["args"].value("for", -1) == 2) waited_for_straggler += event["dur"].get<double>();
+    }
   }
+  EXPECT_GT(waited_for_straggler, waited / 2) << "worker 2 is the slow one";
   // No worker passes a barrier before all updates of the step are there: the clocks of the nodes
   // show this as well as they are known.
   for (const auto& [worker, row] : trace.rows)
