@@ -65,6 +65,7 @@ class JobRunner {
     job_context_->slowdown_factors = slowdown_factors(options.stragglers, options.workers).value();
     job_context_->seed = options.seed;
     job_context_->timeline = options.timeline;
+    if (deal_.by_samples) job_context_->visits = std::make_unique<SampleVisits>(deal_.samples);
     job_context_->clock = &system_.clock();
   }
 

@@ -96,6 +96,9 @@ struct Progress {
   std::optional<core::Step> last_step = std::nullopt;
   /// By worker: how many samples it takes at a step; empty unless batches are dynamic.
   std::vector<std::uint64_t> batches = {};
+  /// At the end, in one process, if workers hand in early: the longest time for which a sample was
+  /// not visited.
+  std::optional<core::Time> longest_gap = std::nullopt;
 };
 
 /// The value of a metric at which the job ends.

@@ -9,6 +9,7 @@
 #include "starling/actor/compute/compute_pool.hpp"
 #include "starling/actor/compute/task.hpp"
 #include "starling/actor/interfaces.hpp"
+#include "starling/actor/job/sample_visits.hpp"
 #include "starling/actor/job/timeline.hpp"
 #include "starling/base/distributions/distribution.hpp"
 #include "starling/engine/core/deals/deal.hpp"
@@ -52,6 +53,8 @@ struct JobContext {
   std::vector<double> slowdown_factors;
   std::uint64_t seed = 1;
   LatestDeals deals;
+  /// In one process, if workers hand in early: when they have visited samples; else null.
+  std::unique_ptr<SampleVisits> visits;
   /// Records what the workers do; null if nobody wants to know.
   Timeline* timeline = nullptr;
   /// On nodes: where the workers' intervals go; null in one process.

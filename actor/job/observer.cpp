@@ -276,6 +276,8 @@ void ObserverHost::finish() {
   update_figures();
   update_loss();
   outcome_.last = figures_;
+  if (job_context_->visits)
+    outcome_.last.longest_gap = job_context_->visits->longest_gap(figures_.elapsed);
   outcome_.deals = job_context_->deals.get();
   deliver_(std::move(outcome_));
 }

@@ -104,6 +104,8 @@ class StepExecutor {
               core::descent_from(*former, values, result.update.parts, job_context->task->layout());
         const core::Time took = job_context->now() - started_at;
         former.reset();
+        if (job_context->visits && !result.fault && share.taken)
+          job_context->visits->add(share, result.update.samples, job_context->now());
         values.clear();  // releases the values, so that owners may update their ranges in place
         if (result.fault)
           return actor::post(self,

@@ -165,6 +165,7 @@ void add_figures(Json& json, const ResolvedJob& job, const actor::Progress& last
   if (job.options.job.cache)
     json.update({{"reads", last.reads.ranges}, {"pulls", last.reads.pulled}});
   if (!last.batches.empty()) json["batches"] = last.batches;
+  if (last.longest_gap) json["longest_gap_s"] = in_seconds(*last.longest_gap);
 }
 
 void add_settings(Json& json, const ResolvedJob& job) {
@@ -277,13 +278,11 @@ std::string reads_text(const core::ReadCounts& counts) {
   return percent(1 - pulled) + " of the ranges from the cache";
 }
 
-/// Returns the sizes of the workers' last batches if these are dynamic, or their range if there are
-/// many.
+/// Returns the sizes of the workers' last batches, if dynamic; their range if there are many.
 std::string batches_text(const actor::Progress& last) {
-  if (last.batches.size() > 16)
-    return fmt::format("from {} to {} samples", std::ranges::min(last.batches),
-                       std::ranges::max(last.batches));
-  return fmt::format("{}", fmt::join(last.batches, ", "));
+  if (last.batches.size() <= 16) return fmt::format("{}", fmt::join(last.batches, ", "));
+  const auto [min, max] = std::ranges::minmax(last.batches);
+  return fmt::format("from {} to {} samples", min, max);
 }
 
 }  // namespace
@@ -342,6 +341,8 @@ std::string summary_table(const EndedJob& ended) {
   text += report_row("waiting", percent(last.waiting_share) + " of the workers' time");
   text += report_row("steps", spread_text(job, last));
   text += report_row("batches", batches_text(last));
+  if (last.longest_gap)
+    text += report_row("longest gap", duration_text(in_seconds(*last.longest_gap)));
   if (!job.id.empty()) text += report_row("workers", fates_text(ended.workers));
   text += report_row("draws", draws_text(last));
   text += report_row("tuned", barrier::print(last.tuned));

@@ -52,6 +52,22 @@ TEST_F(AbspProgram, SavesCheckpointsWhileItRuns) {
   expect_samples("c", 6 * samples);
 }
 
+TEST_F(AbspProgram, SaysForHowLongASampleWasNotVisited) {
+  const ProgramResult ran = train(std::string{slow} + "--epochs 6");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto summary = nlohmann::json::parse(ran.out);
+  const double gap = summary["longest_gap_s"];
+  // In six epochs a sample has six visits, so one of the times between them, before the first and
+  // after the last is at least a seventh of the whole.
+  EXPECT_GE(gap, summary["wall_s"].get<double>() / 7);
+  EXPECT_LE(gap, summary["wall_s"].get<double>());
+  const ProgramResult table = starling(
+      folder_, "train --data digits:n=300 --model softmax --mode central --barrier absp --steps 9");
+  EXPECT_NE(table.out.find("  longest gap "), std::string::npos) << table.out;
+  const ProgramResult other = train("--barrier bsp --steps 5");
+  EXPECT_FALSE(nlohmann::json::parse(other.out).contains("longest_gap_s"));
+}
+
 TEST_F(AbspProgram, RefusesModelsWhoseBatchesHaveNoParts) {
   const ProgramResult ran =
       run(folder_, STARLING_PROGRAM,
