@@ -247,7 +247,9 @@ class Executor {
       slice.next.assign(chunks, 0);
       for (const auto& instructions : run.program->instructions)
         slice.unfinished += instructions.empty() ? 0 : 1;
-      for (ChunkId c = 0; c < chunks; ++c) execute(out, id, run, s, c);
+      // Members begin with different chunks, so that they do not all send to the same one first.
+      for (ChunkId c = 0; c < chunks; ++c)
+        execute(out, id, run, s, static_cast<ChunkId>((run.program->self + 1 + c) % chunks));
     }
   }
 
