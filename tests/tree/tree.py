@@ -27,10 +27,10 @@ FOLDERS = """
     engine/exchange/collective engine/exchange/collective/algorithms engine/core/training
     engine/core/member engine/work
     engine/flow/values engine/flow/plan engine/flow/shuffle engine/flow/chain engine/flow
-    engine/sim engine/sim/membership engine/sim/steps engine/sim/protocol engine/sim/chaos
+    engine/sim engine/sim/membership engine/sim/steps engine/sim/protocol engine/sim/chaos engine/sim/scaling
     actor actor/flow actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
     tools/files tools/program tools/registry tools/job tools/report tools/train tools/bench tools/chaos
-    tools/collective
+    tools/collective tools/scale
     tools/sim tools/advise tools/repro tools/repro/barriers tools/twin tools/cluster/keys tools/cluster/follow tools/cluster
     tools/command_line tools
 """.split()

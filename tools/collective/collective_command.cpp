@@ -1,7 +1,6 @@
 #include "starling/tools/collective/collective_command.hpp"
 
 #include <array>
-#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "starling/base/text.hpp"
 #include "starling/engine/exchange/collective/check.hpp"
 #include "starling/tools/collective/collective_report.hpp"
+#include "starling/tools/collective/network_options.hpp"
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/train/commands.hpp"
 
@@ -16,22 +16,6 @@ namespace starling::program {
 namespace {
 
 using collective::Algorithm;
-
-/// A unit of an amount, and its size in bytes.
-using Unit = std::pair<std::string_view, double>;
-
-/// Reads a number above 0 with one of the units; the first that fits counts.
-template <std::size_t n>
-Result<double> parse_amount(const std::string& text, const std::array<Unit, n>& units,
-                            const std::string& valid) {
-  for (const auto& [unit, size] : units) {
-    if (!text.ends_with(unit)) continue;
-    const auto number = parse_number(std::string_view{text}.substr(0, text.size() - unit.size()));
-    if (number && *number > 0 && *number * size <= 1e18 && *number * size >= 1e-3)
-      return *number * size;
-  }
-  return Error{quote(text) + "; valid: " + valid};
-}
 
 Result<double> parse_bytes(const std::string& text) {
   constexpr std::array<Unit, 13> units{{{"KiB", 0x1p10},
@@ -50,39 +34,6 @@ Result<double> parse_bytes(const std::string& text) {
   return parse_amount(text, units, "bytes above 0, with a unit or not: 4096, 100M, 64MiB");
 }
 
-/// Returns bytes a second.
-Result<double> parse_bandwidth(const std::string& text) {
-  constexpr std::array<Unit, 9> units{{{"kbps", 125},
-                                       {"Mbps", 125e3},
-                                       {"Gbps", 125e6},
-                                       {"Tbps", 125e9},
-                                       {"kB", 1e3},
-                                       {"MB", 1e6},
-                                       {"GB", 1e9},
-                                       {"TB", 1e12},
-                                       {"B", 1}}};
-  return parse_amount(text, units, "bits or bytes a second above 0: 10Gbps, 20GB");
-}
-
-/// Stores a value if the user gave it.
-template <class Value, class Parse>
-Result<void> put(Value& into, const Settings& settings, const std::string& key, Parse parse) {
-  const std::string text = text_of(settings, key);
-  if (text.empty()) return {};
-  auto value = parse(text);
-  if (!value) return std::move(value).error().within(location_of(settings, key));
-  into = *std::move(value);
-  return {};
-}
-
-Result<void> put_latency(collective::Network& network, const Settings& settings) {
-  std::chrono::nanoseconds latency{0};
-  if (auto given = put(latency, settings, "latency", parse_duration); !given) return given;
-  if (!text_of(settings, "latency").empty())
-    network.latency_s = std::chrono::duration<double>(latency).count();
-  return {};
-}
-
 /// Reads the options of the collective and of the network.
 Result<void> put_options(collective::Task& task, collective::Network& network,
                          const Settings& settings) {
@@ -99,9 +50,7 @@ Result<void> put_options(collective::Task& task, collective::Network& network,
     return Error{location_of(settings, "root") + ": " + std::string{name(task.operation)} +
                  " has no root; valid: with reduce, broadcast, gather or scatter"};
   if (auto given = put(task.bytes, settings, "bytes", parse_bytes); !given) return given;
-  if (auto given = put(network.bytes_per_second, settings, "bandwidth", parse_bandwidth); !given)
-    return given;
-  return put_latency(network, settings);
+  return put_network(network, settings);
 }
 
 /// Reads the topology of packed trees, whose number of members becomes the default.

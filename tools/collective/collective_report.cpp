@@ -9,6 +9,7 @@
 
 #include "starling/base/text.hpp"
 #include "starling/tools/program/version.hpp"
+#include "starling/tools/report/amounts.hpp"
 #include "starling/tools/report/table.hpp"
 
 namespace starling::program {
@@ -19,18 +20,6 @@ using Json = nlohmann::ordered_json;
 /// The text shows at most so many rounds, and of each round so many messages.
 constexpr std::size_t rounds_shown = 64;
 constexpr std::size_t messages_shown = 64;
-
-std::string print_time(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.4g} us", 1e6 * seconds);
-  return seconds < 1 ? fmt::format("{:.4g} ms", 1e3 * seconds) : fmt::format("{:.4g} s", seconds);
-}
-
-std::string print_amount(double bytes) {
-  if (bytes < 1e3) return fmt::format("{:.4g} B", bytes);
-  if (bytes < 1e6) return fmt::format("{:.4g} kB", bytes / 1e3);
-  return bytes < 1e9 ? fmt::format("{:.4g} MB", bytes / 1e6)
-                     : fmt::format("{:.4g} GB", bytes / 1e9);
-}
 
 std::string task_text(const collective::Task& task, const collective::Network& network) {
   std::string text = fmt::format("{} of {} among {}", name(task.operation),

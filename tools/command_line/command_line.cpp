@@ -6,13 +6,13 @@
 #include <sstream>
 
 #include "starling/base/text.hpp"
-#include "starling/models/data/source/source.hpp"
 #include "starling/tools/advise/advise_arguments.hpp"
 #include "starling/tools/bench/bench_arguments.hpp"
 #include "starling/tools/chaos/chaos_arguments.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/keys/keys_arguments.hpp"
 #include "starling/tools/collective/collective_arguments.hpp"
+#include "starling/tools/command_line/footers.hpp"
 #include "starling/tools/command_line/job_file.hpp"
 #include "starling/tools/job/keys.hpp"
 #include "starling/tools/job/settings_commands.hpp"
@@ -20,6 +20,7 @@
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/registry/device.hpp"
 #include "starling/tools/repro/repro_arguments.hpp"
+#include "starling/tools/scale/scale_arguments.hpp"
 #include "starling/tools/sim/sim_keys.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/twin/twin_keys.hpp"
@@ -27,58 +28,10 @@
 namespace starling::program {
 namespace {
 
-/// Returns the part of a help text that lists the data sources.
-std::string sources_help(const Registry& registry) {
-  std::string text = "Sources of data:\n";
-  const auto add_line = [&](const std::string& name, const std::string& summary) {
-    text +=
-        "  " + name + std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') + summary + "\n";
-  };
-  for (const auto& entry : registry.data()) add_line(entry.name, entry.summary);
-  for (const auto& [name, summary] : models::source_names()) add_line(name, summary);
-  return text;
-}
-
 Result<std::uint64_t> seed_of(const std::string& text) {
   auto seed = parse_count(text);
   if (!seed) return std::move(seed).error().within("--seed");
   return seed;
-}
-
-std::string bench_footer(const Registry& registry) {
-  return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry);
-}
-
-std::string train_footer(const Registry& registry) {
-  return bench_footer(registry) + "\nBarriers:\n" + barriers_list(registry) +
-         "\nFlags override the job file. Ctrl-C, SIGTERM and SIGHUP stop in order and save; "
-         "Ctrl-C\nagain stops at once.\nExit codes: 0 done, 1 the job failed, 2 bad input, "
-         "130 interrupted.";
-}
-
-std::string submit_footer(const Registry& registry) {
-  return train_footer(registry) + " A job that\n`" + program_name() + " stop` ends is done.";
-}
-
-std::string sim_footer(const Registry& registry) {
-  return "\nBarriers:\n" + barriers_list(registry) +
-         "\nWith a job file, the job is simulated: its workers, mode, barrier, recheck, stragglers "
-         "and limits\ncount, and its delay is the step time; its keys of data and models count at\n"
-         "--level protocol only. Keys that only a simulation has stand below [sim] in the file. "
-         "Flags\noverride the file.\n"
-         "Without one: the published simulation, five barriers side by side. The same seed prints "
-         "the\nsame bytes, on any number of threads.";
-}
-
-std::string twin_footer(const Registry& registry) {
-  return bench_footer(registry) + "\nBarriers:\n" + barriers_list(registry) +
-         "\nRuns the job, then simulates it with its delay as the time of a step, and compares.\n"
-         "If a time limit ended the job, the simulation runs for the same time; if the job made\n"
-         "all its steps, until they are made. Each figure of the live run must lie between the\n"
-         "0.5 % and the 99.5 % quantile of the simulated ones, with 5 % of tolerance to either\n"
-         "side. Flags override the job file; no files are written.\n"
-         "Exit codes: 0 as simulated, 1 not as simulated, or the job failed, 2 bad input, "
-         "130 interrupted.";
 }
 
 /// The arguments of `evaluate` or of `predict`.
@@ -291,11 +244,13 @@ class CommandLine {
                    "' is no command; valid: " + program_name() + " " + chosen.get_name() +
                    " ..., `" + program_name() + " help` lists the commands"};
     for (const Command* command : std::initializer_list<const Command*>{
-             &train_.command(),  &node_.command(),       &submit_.command(),  &attach_.command(),
-             &status_.command(), &jobs_.command(),       &stop_.command(),    &logs_.command(),
-             &leave_.command(),  &launch_.command(),     &sim_.command(),     &twin_.command(),
-             &chaos_.command(),  &evaluate_.command(),   &predict_.command(), &inspect_.command(),
-             &advise_.command(), &collective_.command(), &barriers_,          &models_})
+             &train_.command(),   &node_.command(),     &submit_.command(),
+             &attach_.command(),  &status_.command(),   &jobs_.command(),
+             &stop_.command(),    &logs_.command(),     &leave_.command(),
+             &launch_.command(),  &sim_.command(),      &twin_.command(),
+             &chaos_.command(),   &evaluate_.command(), &predict_.command(),
+             &inspect_.command(), &advise_.command(),   &collective_.command(),
+             &scale_.command(),   &barriers_,           &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
@@ -314,6 +269,7 @@ class CommandLine {
     if (name == "repro") return repro_.run(registry_);
     if (name == "advise") return advise_.run(registry_);
     if (name == "collective") return collective_.run();
+    if (name == "scale") return scale_.run();
     if (name == "chaos") return chaos_.run();
     if (name == "bench") return bench_.run(registry_);
     if (name == "keys") return keys_.run();
@@ -379,6 +335,7 @@ class CommandLine {
                        twin_keys(), read_job_file, twin_footer(registry_)};
   AdviseArguments advise_{program_};
   CollectiveArguments collective_{program_};
+  ScaleArguments scale_{program_};
   ReproArguments repro_{program_};
   EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", registry_};
   EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",

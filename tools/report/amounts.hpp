@@ -1,0 +1,13 @@
+/// Prints times and amounts of bytes with four digits and a unit. Pure functions; any thread.
+#pragma once
+
+#include <string>
+
+namespace starling::program {
+
+/// Prints seconds: "12.5 us", "3 ms", "1.25 s".
+[[nodiscard]] std::string print_time(double seconds);
+/// Prints bytes: "512 B", "1.25 MB".
+[[nodiscard]] std::string print_amount(double bytes);
+
+}  // namespace starling::program
