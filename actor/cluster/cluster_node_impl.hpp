@@ -38,7 +38,7 @@ class ClusterNode::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  /// Any thread but the loop's.
+  /// Call on any thread but the loop's.
   std::size_t stop_readers() { return hanging_readers_ += prepared_.close(); }
 
   Result<void> open();
@@ -51,12 +51,12 @@ class ClusterNode::Impl {
     return refusal_;
   }
 
-  /// Any thread.
+  /// Thread-safe.
   wire::NodeStatus status() {
     return loop_.call([this] { return make_status(); });
   }
 
-  /// Any thread but the loop's.
+  /// Call on any thread but the loop's.
   void leave(std::chrono::milliseconds timeout);
 
  private:
@@ -137,7 +137,7 @@ class ClusterNode::Impl {
 
   // --- jobs (cluster_sweeps.cpp) ---
 
-  /// Any thread.
+  /// Thread-safe.
   JobPtr find(JobId id) const {
     const std::shared_lock lock{jobs_mutex_};
     const auto job = jobs_.find(id);

@@ -26,8 +26,8 @@ struct JobSlot {
   std::size_t threads = 0;
 };
 
-/// For the loop's thread only. A job has a slot from the request to prepare it until it is closed,
-/// because a job that has ended still holds its model and its threads.
+/// Call only on the loop's thread. A job has a slot from the request to prepare it until it is
+/// closed, because a job that has ended still holds its model and its threads.
 class JobSlots {
  public:
   explicit JobSlots(const JobLimits& limits) : limits_(limits) {}

@@ -8,7 +8,7 @@
 
 namespace starling::actor {
 
-/// For one thread at a time.
+/// Not thread-safe.
 class RecentFigures {
  public:
   using Time = std::chrono::nanoseconds;

@@ -35,7 +35,7 @@ class OutputFolder {
 };
 
 /// The file of one part. An attempt after a failed one starts with an empty file. All functions
-/// throw TaskFailure. One thread.
+/// throw TaskFailure. Not thread-safe.
 class PartFile {
  public:
   explicit PartFile(std::string path);

@@ -1,5 +1,5 @@
 /// Makes the three stages of a sort: a sample of the keys, the splitters, and the shuffle by range.
-/// Any thread.
+/// Thread-safe.
 #pragma once
 
 #include <functional>

@@ -54,7 +54,7 @@ template <class T>
   return vector;
 }
 
-/// Memory for computing steps, reused from step to step. One thread at a time.
+/// Memory for computing steps, reused from step to step. Not thread-safe.
 struct Scratch {
   /// Holds the parameter vector, and the gradient of row-sparse steps.
   models::Arena parameters;

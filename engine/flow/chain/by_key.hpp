@@ -1,4 +1,4 @@
-/// Chains that bring equal keys together after a shuffle by hash. Any thread.
+/// Chains that bring equal keys together after a shuffle by hash. Thread-safe.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-/// Joins: chains that read two shuffles of the same partitioner. Any thread.
+/// Joins: chains that read two shuffles of the same partitioner. Thread-safe.
 #pragma once
 
 #include <algorithm>

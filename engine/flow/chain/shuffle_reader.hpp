@@ -1,4 +1,4 @@
-/// Chains that read what a stage has shuffled or kept. Any thread.
+/// Chains that read what a stage has shuffled or kept. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace starling::flow {
 
-/// The records that all tasks of a stage have for one part, in the order `Less`. One thread.
+/// The records that all tasks of a stage have for one part, in the order `Less`. Not thread-safe.
 template <class R, class Less>
 class ShuffleReader {
  public:

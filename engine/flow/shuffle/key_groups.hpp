@@ -1,4 +1,4 @@
-/// Groups of equal keys in runs that are sorted by hash. One thread.
+/// Groups of equal keys in runs that are sorted by hash. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// The orders of the records in the runs of a shuffle. Plain values; any thread.
+/// The orders of the records in the runs of a shuffle. Plain values; thread-safe to read.
 #pragma once
 
 #include <cstdint>

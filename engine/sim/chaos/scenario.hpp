@@ -1,5 +1,6 @@
 /// A scenario of deterministic simulation testing: a small job, its network, and the faults that
-/// happen to it. A scenario is drawn from a seed or read from a file. Pure values; any thread.
+/// happen to it. A scenario is drawn from a seed or read from a file. Plain values; thread-safe to
+/// read.
 #pragma once
 
 #include <cstdint>
