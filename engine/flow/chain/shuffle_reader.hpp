@@ -100,9 +100,10 @@ class SortChain : public StageReaderChain {
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {
-    ShuffleReader<Sorted<K, T>, KeyOrder> reader{task, stage(), part};
+    ShuffleReader<WithSortKey<K, T>, KeyOrder> reader{task, stage(), part};
     read_all(
-        reader, part, [](const Sorted<K, T>& sorted) -> const T& { return sorted.value; }, sink);
+        reader, part, [](const WithSortKey<K, T>& sorted) -> const T& { return sorted.value; },
+        sink);
   }
 };
 
