@@ -119,7 +119,7 @@ class PreparedJobs {
   }
 
   /// Moves the prepared job `from` to id `to`, because it is started again with a new id.
-  void rename_job(wire::JobId from, wire::JobId to) {
+  void change_id(wire::JobId from, wire::JobId to) {
     const auto job = prepared_.extract(from);
     if (job) prepared_[to] = job.mapped();
   }
