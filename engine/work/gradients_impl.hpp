@@ -39,8 +39,8 @@ auto Gradients<M, D>::plan(MemberId worker, Step step, const WorkShare& share) c
           if (plan.empty() || plan.back().range != r) plan.push_back({r, nullptr});
           continue;
         }
-        // Of the parameter's rows, the range holds those from `first` to before `last`. The plan
-        // counts rows from the beginning of the range.
+        // The range holds the parameter's rows from `first` to before `last`. The plan counts rows
+        // from the beginning of the range.
         const auto first =
             static_cast<std::uint32_t>((range.offset - layout_->offsets[p]) / range.row_size);
         const auto last = first + static_cast<std::uint32_t>(range.count / range.row_size);
