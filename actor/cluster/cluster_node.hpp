@@ -67,8 +67,8 @@ struct ClusterOptions {
   /// The addresses of the seed nodes, as wire::print writes them; empty for the first node of a
   /// cluster.
   std::vector<std::string> seeds;
-  /// The node's name. Of two live nodes with one name, the cluster refuses the second. May be
-  /// empty.
+  /// The node's name; may be empty. If two live nodes have one name, the cluster refuses the
+  /// second.
   std::string name;
   /// Appends the port that the node listens on to its name.
   bool appends_port_to_name = false;
