@@ -1,6 +1,6 @@
 /// Says when a waiting worker tries to pass its barrier again. This choice affects the results of
-/// sampled barriers more than the sample size does, so it is always explicit. Plain values; any
-/// thread.
+/// sampled barriers more than the sample size does, so it is always explicit. Plain values;
+/// thread-safe to read.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 /// How a number of samples is divided among workers so that all need the same time: dynamic
 /// batches, DBS (Ye et al., "DBS: Dynamic batch size for distributed deep neural network training",
-/// arXiv 2007.11831, section 3). Pure functions; any thread.
+/// arXiv 2007.11831, section 3). Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>

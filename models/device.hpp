@@ -1,4 +1,4 @@
-/// Names the device that computes a model: `--device`. Plain values; any thread.
+/// Names the device that computes a model: `--device`. Plain values; thread-safe to read.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Losses over the scores of a batch. Pure functions; any thread may call them.
+/// Losses over the scores of a batch. Pure functions; thread-safe.
 ///
 /// The scores are a model's outputs, a matrix [n x k] row by row, for n labels. A loss has
 /// - apply: returns the sums of loss and metric over the rows, and replaces every score by `scale`

@@ -1,4 +1,4 @@
-/// One entry in the list of built-in models. Plain values; any thread.
+/// One entry in the list of built-in models. Plain values; thread-safe to read.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 /// Trains a model on one thread, without workers and owners: each step computes a gradient and
-/// applies it. Row-sparse parameters are handled like dense ones. One thread at a time.
+/// applies it. Row-sparse parameters are handled like dense ones. Not thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -15,7 +15,7 @@
 
 namespace starling::actor {
 
-/// One thread at a time may call it. Its functions block.
+/// Not thread-safe. Its functions block.
 class ClusterClient {
  public:
   /// Opens an endpoint, at which the client listens for replies.

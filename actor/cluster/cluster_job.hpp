@@ -22,7 +22,7 @@
 
 namespace starling::actor {
 
-/// For the loop's thread only, except deliver(), configuration(), local() and the constant
+/// Call only on the loop's thread, except deliver(), configuration(), local() and the constant
 /// properties, which any thread may use.
 class ClusterJob {
  public:
@@ -305,19 +305,19 @@ class ClusterJob {
   const std::string client_;
   const std::shared_ptr<const PreparedJob> prepared_;
   const SendFrames send_frames_;
-  /// Stops the job on all its nodes; any thread.
+  /// Stops the job on all its nodes. Thread-safe.
   const std::function<void()> stop_job_;
   const std::function<void(const std::string&)> log_;
   const Clock::time_point founded_at_;
-  /// For the loop's thread only: the number of steps that workers here have completed, and the age
-  /// of the job when that number last grew.
+  /// Used only on the loop's thread: the number of steps that workers here have completed, and the
+  /// age of the job when that number last grew.
   std::uint64_t steps_ = 0;
   std::chrono::milliseconds last_step_age_{};
   RecentFigures recent_;
-  /// For the loop's thread only: the reasons that take_failures() has returned.
+  /// Used only on the loop's thread: the reasons that take_failures() has returned.
   std::set<std::string> failures_;
-  /// For the loop's thread only: the workers of all nodes, present and gone, as far as this node
-  /// knows.
+  /// Used only on the loop's thread: the workers of all nodes, present and gone, as far as this
+  /// node knows.
   std::map<core::MemberIncarnation, WorkerCount> workers_;
   /// `done` or `stopped` from the first call of stop() on.
   wire::JobState state_ = wire::JobState::running;
@@ -329,8 +329,8 @@ class ClusterJob {
   /// This node's members, present and former.
   std::map<core::MemberId, core::Member> own_members_;
   core::ConfigurationPtr configuration_;
-  /// For the loop's thread only: why the job is blocked (empty if it is not), when it was last not
-  /// blocked, and whether a line was logged that it waits.
+  /// Used only on the loop's thread: why the job is blocked (empty if it is not), when it was last
+  /// not blocked, and whether a line was logged that it waits.
   std::string blocked_reason_;
   Clock::time_point unblocked_at_ = Clock::now();
   bool is_wait_logged_ = false;

@@ -34,7 +34,7 @@ void ClusterNode::Impl::execute(const core::NodeChanged& changed) {
 }
 
 void ClusterNode::Impl::execute(const core::MustLeave& order) {
-  const std::unique_lock lock{jobs_mutex_};
+  const std::unique_lock lock{state_mutex_};
   if (!refusal_.empty()) return;
   refusal_ = "refused: a node called " + name_ + " is there already, at " +
              wire::without_key(order.holder.address) +

@@ -23,7 +23,8 @@ void ClusterNode::Impl::receive(const wire::FrameView& frame, const security::Se
   if (!decoded || !sender.may_be_at(decoded->address)) return;
   if (sender.role != security::Role::node && !may_come_from_client(*decoded)) return;
   const std::size_t bytes = frame.head.size() + frame.body.size() + message_overhead;
-  if (waiting_bytes_ + bytes > waiting_bytes_max) return;  // the sender repeats requests and gossip
+  // Drops the message if too many wait for the loop: nodes send requests and gossip repeatedly.
+  if (waiting_bytes_ + bytes > waiting_bytes_max) return;
   waiting_bytes_ += bytes;
   loop_.post([this, bytes, message = *std::move(decoded), public_key = sender.key] {
     waiting_bytes_ -= bytes;
@@ -38,6 +39,7 @@ void ClusterNode::Impl::log_drop(const std::string& why) {
 }
 
 bool ClusterNode::Impl::may_send_as(NodeId node, const security::Sender& sender) {
+  // Without keys, nothing identifies a sender.
   if (!sender.key) return true;
   bool may_send = false;
   nodes_.visit(node, [&](const auto& record) { may_send = sender.may_be_at(record.address); });
@@ -55,6 +57,7 @@ void ClusterNode::Impl::handle(const wire::ControlMessage& message,
   // The key may have been revoked while the message waited for the loop.
   if (public_key && !endpoint_->admits(*public_key)) return;
   if (const auto* gossip = std::get_if<core::MembershipMessage>(&message.body)) {
+    // receive() has checked that the sender may use message.address; it may gossip for no other.
     if (gossip->from.address != message.address) return;
     run_membership([&](core::Membership& m, const auto& c) { m.on(c, *gossip); });
   } else if (const auto* request = std::get_if<wire::Request>(&message.body)) {
@@ -84,7 +87,8 @@ void ClusterNode::Impl::reply(const Requester& requester, wire::ReplyBody body) 
 
 void ClusterNode::Impl::send_frames(NodeId node, wire::TrafficClass traffic_class,
                                     std::span<wire::Frame> frames) {
-  const std::shared_lock lock{jobs_mutex_};
+  // The lock keeps open() from setting endpoint_ meanwhile.
+  const std::shared_lock lock{state_mutex_};
   if (!endpoint_) return;
   nodes_.visit(node,
                [&](const auto& record) { endpoint_->send(record.address, traffic_class, frames); });

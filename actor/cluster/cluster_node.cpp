@@ -37,7 +37,7 @@ ClusterNode::Impl::~Impl() {
   // have ended. Packets that arrive in the meantime are dropped.
   std::map<JobId, JobPtr> teardowns;
   {
-    const std::unique_lock lock{jobs_mutex_};
+    const std::unique_lock lock{state_mutex_};
     teardowns.swap(jobs_);
   }
   teardowns.clear();
@@ -64,7 +64,7 @@ Result<void> ClusterNode::Impl::open() {
   membership.seeds = options_.seeds;
   membership_ = std::make_unique<core::Membership>(std::move(membership), wire::draw_id());
   {
-    const std::unique_lock lock{jobs_mutex_};
+    const std::unique_lock lock{state_mutex_};
     endpoint_ = *std::move(endpoint);
   }
   is_open_ = true;

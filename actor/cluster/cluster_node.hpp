@@ -1,5 +1,5 @@
-/// A node: one process of a cluster. It finds the other nodes, runs its members of the cluster's
-/// jobs, and answers requests. Clients may submit a job to any node; no node is special.
+/// A node: one process of a cluster. It finds the other nodes, runs those members of each job that
+/// are placed on it, and answers requests. All nodes are equal: a client may submit a job to any.
 #pragma once
 
 #include <chrono>
@@ -35,8 +35,9 @@ class PreparedJob {
   /// Returns an Error if this machine does not have the memory for one node's part of the job, when
   /// the job runs on `nodes` nodes.
   [[nodiscard]] virtual Result<void> check_memory(std::size_t /*nodes*/) const { return {}; }
-  /// Makes the initial parameter values that make_local_job() uses, which may take long. Called
-  /// once, before make_local_job(), on the thread that read the data.
+  /// Makes the initial parameter values that make_local_job() uses, which may take minutes for a
+  /// large model. The node calls it once, before make_local_job(), on the thread that read the
+  /// data.
   [[nodiscard]] virtual Result<void> make_initial_values() const { return {}; }
   /// A hash of the data: two nodes may run one job together only if their fingerprints are equal.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
@@ -44,14 +45,15 @@ class PreparedJob {
       LocalJobOptions options) const = 0;
 };
 
-/// Makes a job from its settings and reads its data, which may take long. The node calls it on a
-/// thread of its own, under a ReadScope, so that reads through InputDescriptor end when the node is
-/// destroyed. The thread keeps a copy of the function, and may outlive the node.
+/// Makes a job from its settings and reads its data, which may take long. The node starts a thread
+/// for each job and calls the function there, under a ReadScope, so that reads through
+/// InputDescriptor end when the node is destroyed. The thread has a copy of the function, and may
+/// outlive the node.
 using JobPreparer =
     std::function<Result<std::shared_ptr<const PreparedJob>>(const wire::JobSettings& settings)>;
 
-/// The most that a node accepts from all clients together, and from each client. The name in its
-/// certificate identifies a client or, without keys, its host does.
+/// The most jobs and compute threads that a node accepts from all clients together, and from each
+/// client. A client is identified by the name in its certificate or, without keys, by its host.
 struct JobLimits {
   std::size_t jobs = 16;
   std::size_t jobs_per_client = 8;
@@ -65,8 +67,8 @@ struct ClusterOptions {
   /// The addresses of the seed nodes, as wire::print writes them; empty for the first node of a
   /// cluster.
   std::vector<std::string> seeds;
-  /// The node's name, which no other live node may have: the cluster refuses the second one. May be
-  /// empty.
+  /// The node's name; may be empty. If two live nodes have one name, the cluster refuses the
+  /// second.
   std::string name;
   /// Appends the port that the node listens on to its name.
   bool appends_port_to_name = false;
@@ -74,16 +76,16 @@ struct ClusterOptions {
   std::uint32_t workers = 1;
   JobLimits limits = {};
   JobPreparer prepare_job;
-  /// Called on a thread of the node's with new revocations of certificates. The callback must store
-  /// them, because the node must have them in EndpointOptions::secrets when it starts again.
+  /// Called on one of the node's threads with new revocations of certificates. The callback must
+  /// store them, because the node must have them in EndpointOptions::secrets when it starts again.
   std::function<void(const std::vector<security::Revocation>&)> on_revoked = {};
-  /// Called with each log line, on threads of the node's, one call at a time. The callback must not
+  /// Called with each log line, on the node's threads, one call at a time. The callback must not
   /// call the node, and must return soon. May be empty.
   std::function<void(const std::string&)> log;
 };
 
-/// Thread-safe. The destructor does not leave the cluster: to the other nodes it looks like a
-/// crash.
+/// Thread-safe. The destructor does not leave the cluster, so the other nodes take the node for
+/// crashed; call leave() before.
 class ClusterNode {
  public:
   /// Starts a node, or returns the reason why it cannot.
@@ -97,8 +99,8 @@ class ClusterNode {
   [[nodiscard]] const std::string& address() const;
   [[nodiscard]] wire::NodeId id() const;
   [[nodiscard]] wire::NodeStatus status();
-  /// True if a node or client that may do so has asked the node to leave. The caller must then call
-  /// leave().
+  /// True if another node or a client has asked this node to leave, and was allowed to. The caller
+  /// must then call leave().
   [[nodiscard]] bool is_asked_to_leave() const;
   /// Why the cluster refuses the node; empty if it does not. The caller must destroy a refused
   /// node.

@@ -38,7 +38,7 @@ class ClusterNode::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  /// Any thread but the loop's.
+  /// Call on any thread but the loop's.
   std::size_t stop_readers() { return hanging_readers_ += prepared_.close(); }
 
   Result<void> open();
@@ -47,16 +47,16 @@ class ClusterNode::Impl {
   [[nodiscard]] NodeId id() const { return id_; }
   [[nodiscard]] bool is_asked_to_leave() const { return is_asked_to_leave_; }
   [[nodiscard]] std::string refusal() const {
-    const std::shared_lock lock{jobs_mutex_};
+    const std::shared_lock lock{state_mutex_};
     return refusal_;
   }
 
-  /// Any thread.
+  /// Thread-safe.
   wire::NodeStatus status() {
     return loop_.call([this] { return make_status(); });
   }
 
-  /// Any thread but the loop's.
+  /// Call on any thread but the loop's.
   void leave(std::chrono::milliseconds timeout);
 
  private:
@@ -137,14 +137,14 @@ class ClusterNode::Impl {
 
   // --- jobs (cluster_sweeps.cpp) ---
 
-  /// Any thread.
+  /// Thread-safe.
   JobPtr find(JobId id) const {
-    const std::shared_lock lock{jobs_mutex_};
+    const std::shared_lock lock{state_mutex_};
     const auto job = jobs_.find(id);
     return job == jobs_.end() ? nullptr : job->second;
   }
   std::map<JobId, JobPtr> all_jobs() const {
-    const std::shared_lock lock{jobs_mutex_};
+    const std::shared_lock lock{state_mutex_};
     return jobs_;
   }
 
@@ -295,7 +295,7 @@ class ClusterNode::Impl {
   std::set<NodeId> revoked_;
 
   /// Guards jobs_, refusal_ and endpoint_: the loop's thread writes them, and other threads read.
-  mutable std::shared_mutex jobs_mutex_;
+  mutable std::shared_mutex state_mutex_;
   std::atomic<bool> is_open_ = false;
   std::atomic<std::size_t> waiting_bytes_ = 0;
   std::map<JobId, JobPtr> jobs_;

@@ -158,7 +158,7 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
     return std::move(started).error();
   }
   {
-    const std::unique_lock lock{jobs_mutex_};
+    const std::unique_lock lock{state_mutex_};
     jobs_[id] = job;
   }
   log_for_job(id, age ? "joining" : "begins");
@@ -194,8 +194,8 @@ void ClusterNode::Impl::stop_at(NodeId node, JobId id) {
 /// A client that submits a job again gives it a new id: this node keeps what it has prepared for
 /// the earlier submission, and ends its job.
 void ClusterNode::Impl::adopt_preparations(JobId previous_id, JobId new_id) {
-  prepared_.rename_job(previous_id, new_id);
-  slots_.rename_job(previous_id, new_id);
+  prepared_.change_id(previous_id, new_id);
+  slots_.change_id(previous_id, new_id);
   tear_down(previous_id);
 }
 
@@ -204,7 +204,7 @@ void ClusterNode::Impl::tear_down(JobId id) {
   JobPtr job = find(id);
   if (!job) return;
   {
-    const std::unique_lock lock{jobs_mutex_};
+    const std::unique_lock lock{state_mutex_};
     jobs_.erase(id);
   }
   log_buffer_.add("closed", job->name());

@@ -15,7 +15,7 @@
 
 namespace starling::actor {
 
-/// For the loop's thread only.
+/// Call only on the loop's thread.
 class JobHistory {
  public:
   static constexpr std::size_t jobs_max = 200;

@@ -1,4 +1,4 @@
-/// The names of jobs, which clients choose by the setting `name`. Plain functions; any thread.
+/// The names of jobs, which clients choose by the setting `name`. Pure functions; thread-safe.
 #pragma once
 
 #include <string>

@@ -26,8 +26,8 @@ struct JobSlot {
   std::size_t threads = 0;
 };
 
-/// For the loop's thread only. A job has a slot from the request to prepare it until it is closed,
-/// because a job that has ended still holds its model and its threads.
+/// Call only on the loop's thread. A job has a slot from the request to prepare it until it is
+/// closed, because a job that has ended still holds its model and its threads.
 class JobSlots {
  public:
   explicit JobSlots(const JobLimits& limits) : limits_(limits) {}
@@ -64,7 +64,7 @@ class JobSlots {
     for (const auto& [other, slot] : slots_)
       if (!name.empty() && other != id && setting_of(slot.settings, "name") == name)
         return Error{"has a job called '" + name + "' already (" + summary_of(slot.settings) +
-                     "); valid: another --name"};
+                     "); try: another --name"};
     return {};
   }
 
@@ -81,12 +81,10 @@ class JobSlots {
       if (other.client == slot->second.client) client_threads += other.threads;
     }
     if (total_threads > limits_.threads)
-      return Error{too_many(threads, total_threads, "all jobs") + std::to_string(limits_.threads) +
-                   " (the node's --threads): " + list_clients(id)};
+      return too_many(threads, total_threads, "all jobs", limits_.threads, "--threads", id);
     if (client_threads > limits_.threads_per_client)
-      return Error{too_many(threads, client_threads, "the jobs of " + slot->second.client) +
-                   std::to_string(limits_.threads_per_client) +
-                   " (the node's --threads-per-client): " + list_clients(id)};
+      return too_many(threads, client_threads, "the jobs of " + slot->second.client,
+                      limits_.threads_per_client, "--threads-per-client", id);
     slot->second.threads = threads;
     return {};
   }
@@ -97,7 +95,7 @@ class JobSlots {
     return slot == slots_.end() ? nullptr : &slot->second;
   }
   /// Moves the slot of job `from` to id `to`, because the job is started again with a new id.
-  void rename_job(wire::JobId from, wire::JobId to) {
+  void change_id(wire::JobId from, wire::JobId to) {
     auto slot = slots_.extract(from);
     if (slot) slots_[to] = std::move(slot.mapped());
   }
@@ -116,12 +114,16 @@ class JobSlots {
 
  private:
   static constexpr const char* remedy =
-      "valid: to try again once a job has ended and its model was saved, or `stop --drop` for one "
-      "that nobody needs";
+      "try: again once a job has ended and its model was saved, or `stop --drop` for one that "
+      "nobody needs";
 
-  static std::string too_many(std::size_t threads, std::size_t sum, const std::string& whose) {
-    return "its " + std::to_string(threads) + " compute threads would make " + std::to_string(sum) +
-           " of " + whose + "; valid: up to ";
+  /// Returns the Error that the `threads` of job `id` would make `sum` of `whose`, above the limit
+  /// that `flag` sets.
+  [[nodiscard]] Error too_many(std::size_t threads, std::size_t sum, const std::string& whose,
+                               std::size_t limit, const std::string& flag, wire::JobId id) const {
+    return Error{"its " + std::to_string(threads) + " compute threads would make " +
+                 std::to_string(sum) + " of " + whose + "; valid: up to " + std::to_string(limit) +
+                 " (the node's " + flag + "): " + list_clients(id)};
   }
   /// Lists how many jobs and threads each client has, without those of job `excluded`.
   [[nodiscard]] std::string list_clients(std::optional<wire::JobId> excluded = std::nullopt) const {

@@ -1,5 +1,5 @@
 /// Decides which members a job on several nodes has, whether each works or owns ranges, and on
-/// which node it runs. Pure; any thread.
+/// which node it runs. Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -34,8 +34,8 @@ auto catch_errors(Make make) -> decltype(make()) {
   }
 }
 
-/// For the loop's thread only, unless a comment says otherwise. Each job has a *reader*: a thread
-/// of its own, on which it is prepared.
+/// Call only on the loop's thread, unless a comment says otherwise. Each job has a *reader*: a
+/// thread of its own, on which it is prepared.
 class PreparedJobs {
  public:
   using OnPrepared = std::function<void(const Result<std::shared_ptr<const PreparedJob>>&)>;
@@ -119,7 +119,7 @@ class PreparedJobs {
   }
 
   /// Moves the prepared job `from` to id `to`, because it is started again with a new id.
-  void rename_job(wire::JobId from, wire::JobId to) {
+  void change_id(wire::JobId from, wire::JobId to) {
     const auto job = prepared_.extract(from);
     if (job) prepared_[to] = job.mapped();
   }

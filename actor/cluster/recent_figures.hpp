@@ -8,7 +8,7 @@
 
 namespace starling::actor {
 
-/// For one thread at a time.
+/// Not thread-safe.
 class RecentFigures {
  public:
   using Time = std::chrono::nanoseconds;
@@ -24,6 +24,8 @@ class RecentFigures {
       loss_count_ = updates - from.updates;
     }
     readings_.push_back({now, updates, loss_sum});
+    // The oldest reading that is kept is the last one from before the window, so that two readings
+    // span it.
     while (readings_.size() > 2 && readings_[1].read_at <= now - window) readings_.pop_front();
   }
 

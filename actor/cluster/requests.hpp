@@ -33,7 +33,7 @@ struct NodeAddress {
   std::string address;
 };
 
-/// For the loop's thread only.
+/// Call only on the loop's thread.
 class Requests {
  public:
   using OnReply = std::function<void(Result<wire::ReplyBody>)>;

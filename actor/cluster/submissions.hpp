@@ -26,7 +26,7 @@
 
 namespace starling::actor {
 
-/// For the loop's thread only.
+/// Call only on the loop's thread.
 class Submissions {
  public:
   using Ask = std::function<void(const NodeAddress& target, wire::RequestBody body,

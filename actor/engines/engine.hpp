@@ -15,8 +15,11 @@
 ///     const auto outcome = engine->run();
 ///     std::cout << engine->get("mean").value()[0];
 ///
+/// In the example, `numbers` is the user's std::vector<double> with a number for each worker, and
+/// fail() is a function of the user's that reports an error.
+///
 /// The hooks are those of the engines in the OCaml framework Actor (Wang, Catterall, Mortier):
-/// schedule, push, pull and stop. Its hook barrier is EngineOptions::barrier here.
+/// schedule, push, pull and stop. That framework's fifth hook, barrier, is EngineOptions::barrier.
 #pragma once
 
 #include <memory>
@@ -34,6 +37,7 @@ struct EngineOptions {
   /// pssp:s=4,beta=2, with a smaller beta if there are fewer than 2 other workers.
   std::optional<barrier::Barrier> barrier = std::nullopt;
   std::optional<barrier::Recheck> recheck = std::nullopt;
+  /// 0 stands for the default number; see JobOptions.
   std::size_t shards = 0;
   /// Each worker makes this many steps in one run. Without a limit of steps, `time` or Hooks::stop
   /// must end the run.
@@ -44,6 +48,7 @@ struct EngineOptions {
   std::uint64_t seed = 1;
   Distribution delay = {};
   std::vector<StragglerRule> stragglers = {};
+  /// 0 stands for the default number; see JobOptions.
   std::size_t compute_threads = 0;
   int attempts = 3;
   /// How long StepContext::fetch() waits for the owners' answers.
@@ -56,8 +61,8 @@ struct EngineOptions {
 
 /// The common part of both engines. T is the element type of all tensors: float or double.
 ///
-/// Thread-safe, except for moving. During run(), get(), set() and a second run() fail. The hooks
-/// read through their StepContext, and write by returning updates.
+/// Thread-safe, except for moving. During run(), get(), set() and a second run() fail: the
+/// hooks read through their StepContext, and write by returning updates.
 template <class T>
 class Engine {
  public:
@@ -93,12 +98,13 @@ class Engine {
   std::unique_ptr<Impl> impl_;
 };
 
-/// An engine whose tensors are owned by server shards. Central mode has all barriers; hybrid mode
-/// has asp and sampled barriers.
+/// An engine whose tensors are owned by server shards. Central mode supports all
+/// barriers; hybrid mode supports asp and sampled barriers.
 template <class T = float>
 class ParameterEngine : public Engine<T> {
  public:
-  /// An Error names an option that cannot work, a duplicate key, a wrong size or a missing hook.
+  /// Returns an Error that names an option that cannot work, a duplicate key, a tensor of the wrong
+  /// size, or a missing hook.
   static Result<ParameterEngine> make(EngineOptions options, std::vector<Tensor<T>> tensors,
                                       Hooks<T> hooks);
 
@@ -106,12 +112,13 @@ class ParameterEngine : public Engine<T> {
   using Engine<T>::Engine;
 };
 
-/// An engine without servers: each worker owns a part of the tensors. It has asp and sampled
-/// barriers.
+/// An engine without servers: each worker owns a part of the tensors. It supports asp and
+/// sampled barriers.
 template <class T = float>
 class PeerEngine : public Engine<T> {
  public:
-  /// An Error names an option that cannot work, a duplicate key, a wrong size or a missing hook.
+  /// Returns an Error that names an option that cannot work, a duplicate key, a tensor of the wrong
+  /// size, or a missing hook.
   static Result<PeerEngine> make(EngineOptions options, std::vector<Tensor<T>> tensors,
                                  Hooks<T> hooks);
 

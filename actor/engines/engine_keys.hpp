@@ -28,7 +28,7 @@ struct RowPiece {
   std::size_t first_position;
 };
 
-/// The keys of an engine and their ranges. Immutable; any thread. Every range has elements of one
+/// The keys of an engine and their ranges. Immutable; thread-safe. Every range has elements of one
 /// key only, so that an update of one key touches no other.
 class KeyTable {
  public:

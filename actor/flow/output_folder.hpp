@@ -1,28 +1,32 @@
-/// Writes the parts of a data set as files of a folder that appears as a whole or not at all.
+/// Writes each part of a data set as a file of a new folder, which appears complete or not at all.
 /// Blocking.
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "starling/base/result.hpp"
 #include "starling/engine/flow/plan/stage.hpp"
 
 namespace starling::flow {
 
-/// The files are written in a folder beside the final one, which commit() renames. Without
-/// commit(), the destructor removes them. commit() and the destructor: one thread.
+/// Writes into a temporary folder beside the final path; commit() renames it. Without commit(), the
+/// destructor removes the temporary folder and its files. Several threads may call part_path() at
+/// once; only one may call commit(), after that.
 class OutputFolder {
  public:
-  /// Returns an Error if `path` exists, or cannot be made.
+  /// Returns an Error if `path` exists, or if no temporary folder can be made beside it.
   static Result<OutputFolder> make(std::string path);
 
   OutputFolder(OutputFolder&& other) noexcept;
   OutputFolder& operator=(OutputFolder&&) = delete;
   ~OutputFolder();
 
-  /// The path of a part's file, "part-00007.txt", in the folder as it is now.
+  /// The path of a part's file, such as "part-00007.txt": in the temporary folder before commit(),
+  /// and in the final one after it.
   [[nodiscard]] std::string part_path(Part part) const;
-  /// Gives the folder its final name, once.
+  /// Gives the folder its final name. Returns an Error if that name is taken meanwhile. Requires:
+  /// was not successful before.
   Result<void> commit();
 
  private:
@@ -34,8 +38,8 @@ class OutputFolder {
   std::string temporary_;
 };
 
-/// The file of one part. An attempt after a failed one starts with an empty file. All functions
-/// throw TaskFailure. One thread.
+/// The file of one part. The constructor empties a file that a failed attempt has left. It and all
+/// functions throw TaskFailure if the file cannot be written. Not thread-safe.
 class PartFile {
  public:
   explicit PartFile(std::string path);
@@ -45,7 +49,8 @@ class PartFile {
 
   /// Appends a line and its LF.
   void add_line(const std::string& line);
-  /// Writes what is left, and waits until the disk has all of it.
+  /// Writes the lines that are still buffered, waits until the disk has the whole file, and closes
+  /// it.
   void finish();
 
  private:

@@ -7,17 +7,49 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "starling/engine/flow/plan/failure.hpp"
 
 namespace starling::flow {
+namespace {
 
-class SpillFolder::Memory : public Reservation {
+/// Writes all bytes at `offset`. Returns false, and sets errno, if the system cannot.
+bool write_all(int descriptor, std::span<const std::byte> bytes, std::uint64_t offset) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t n = ::pwrite(descriptor, bytes.data() + done, bytes.size() - done,
+                               static_cast<off_t>(offset + done));
+    if (n < 0 && errno != EINTR) return false;
+    if (n > 0) done += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+/// Fills `out` from `offset` on, as far as the file goes. Returns the number of bytes read;
+/// nullopt, and sets errno, if the system cannot.
+std::optional<std::size_t> read_up_to(int descriptor, std::span<std::byte> out,
+                                      std::uint64_t offset) {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t n = ::pread(descriptor, out.data() + done, out.size() - done,
+                              static_cast<off_t>(offset + done));
+    if (n < 0 && errno != EINTR) return std::nullopt;
+    if (n == 0) break;
+    if (n > 0) done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+}  // namespace
+
+class SpillFolder::MemoryReservation : public Reservation {
  public:
-  Memory(std::shared_ptr<SpillFolder> folder, std::size_t bytes)
+  MemoryReservation(std::shared_ptr<SpillFolder> folder, std::size_t bytes)
       : folder_(std::move(folder)), bytes_(bytes) {}
-  ~Memory() override { folder_->memory_used_ -= bytes_; }
+  ~MemoryReservation() override { folder_->memory_used_ -= bytes_; }
 
  private:
   std::shared_ptr<SpillFolder> folder_;
@@ -34,24 +66,17 @@ class SpillFolder::File : public SpillFile {
 
   std::uint64_t append(std::span<const std::byte> bytes) override {
     const std::uint64_t offset = allocate(bytes.size());
-    for (std::size_t done = 0; done < bytes.size();) {
-      const ssize_t n = ::pwrite(descriptor_, bytes.data() + done, bytes.size() - done,
-                                 static_cast<off_t>(offset + done));
-      if (n < 0 && errno != EINTR) throw failure("cannot be written");
-      if (n > 0) done += static_cast<std::size_t>(n);
-    }
+    if (!write_all(descriptor_, bytes, offset)) throw failure("cannot be written");
     folder_->spilled_ += bytes.size();
     return offset;
   }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    for (std::size_t done = 0; done < out.size();) {
-      const ssize_t n = ::pread(descriptor_, out.data() + done, out.size() - done,
-                                static_cast<off_t>(offset + done));
-      if (n < 0 && errno != EINTR) throw failure("cannot be read");
-      if (n == 0) throw TaskFailure{Error{folder_->path_ + ": a spill file has become shorter"}};
-      if (n > 0) done += static_cast<std::size_t>(n);
-    }
+    const auto read = read_up_to(descriptor_, out, offset);
+    if (!read) throw failure("cannot be read");
+    if (*read < out.size())
+      throw TaskFailure{
+          Error{folder_->path_ + ": a file of spilled data has lost bytes since it was written"}};
   }
 
  private:
@@ -63,7 +88,7 @@ class SpillFolder::File : public SpillFile {
       folder_->disk_used_ -= bytes;
       throw TaskFailure{Error{folder_->path_ + ": spilled data takes more than " +
                               std::to_string(folder_->disk_max_) +
-                              " bytes; valid: a higher spill_bytes_max, or more memory"}};
+                              " bytes; try: a higher spill_bytes_max, or more memory"}};
     }
     return std::exchange(size_, size_ + bytes);
   }
@@ -72,12 +97,13 @@ class SpillFolder::File : public SpillFile {
     std::string name = folder_->path_ + "/starling-spill-XXXXXX";
     descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
     if (descriptor_ < 0) throw failure("no file can be created for spilled data");
+    // The system removes the file once it is closed, even if the process is killed.
     ::unlink(name.c_str());
   }
 
   [[nodiscard]] TaskFailure failure(const char* what) const {
     return TaskFailure{Error{folder_->path_ + ": " + what + ": " + std::strerror(errno) +
-                             "; valid: another spill folder, or more memory"}};
+                             "; try: another spill folder, or more memory"}};
   }
 
   const std::shared_ptr<SpillFolder> folder_;
@@ -87,12 +113,13 @@ class SpillFolder::File : public SpillFile {
 };
 
 std::unique_ptr<Reservation> SpillFolder::reserve(std::size_t bytes) {
-  // The buffers of the running tasks may take the other half.
+  // Reservations take at most half of the memory, because the buffers of the running tasks may take
+  // the other half (buffer_bytes()).
   if ((memory_used_ += bytes) > memory_max_ / 2) {
     memory_used_ -= bytes;
     return nullptr;
   }
-  return std::make_unique<Memory>(shared_from_this(), bytes);
+  return std::make_unique<MemoryReservation>(shared_from_this(), bytes);
 }
 
 std::shared_ptr<SpillFile> SpillFolder::make_file() {

@@ -32,7 +32,7 @@ class SpillFolder : public Storage, public std::enable_shared_from_this<SpillFol
 
  private:
   class File;
-  class Memory;
+  class MemoryReservation;
 
   const std::string path_;
   const std::size_t memory_max_;

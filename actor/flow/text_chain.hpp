@@ -1,4 +1,4 @@
-/// The lines of text files as the source of a chain. Any thread.
+/// The lines of text files as the source of a chain. Thread-safe.
 #pragma once
 
 #include <memory>

@@ -14,7 +14,7 @@
 
 namespace starling::actor {
 
-/// The visits of all workers of a job in one process. Any thread may call it.
+/// The visits of all workers of a job in one process. Thread-safe.
 class SampleVisits {
  public:
   /// 8 bytes of memory a sample.

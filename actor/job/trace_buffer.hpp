@@ -12,8 +12,8 @@
 
 namespace starling::actor {
 
-/// Any thread may call it. No call waits for more than the copy of `slice_size` intervals, so that
-/// a client that reads does not delay a step.
+/// Thread-safe. No call waits for more than the copy of `slice_size` intervals, so that a client
+/// that reads does not delay a step.
 class TraceBuffer {
  public:
   /// 3 MB of memory.

@@ -1,7 +1,7 @@
 /// Certificates and their revocations. They decide which public keys belong to a cluster. The
 /// secret key of the cluster (Ed25519) signs both. A certificate binds a public CURVE key to a
-/// name, a role and a time; a revocation ends a certificate early. Plain values and functions; any
-/// thread. The caller passes the time.
+/// name, a role and a time; a revocation ends a certificate early. Plain values and pure functions;
+/// thread-safe to read and call. The caller passes the time.
 ///
 /// Sources: Ed25519 is RFC 8032, the hash in a cluster's id is BLAKE2b (RFC 7693); libsodium has
 /// both.

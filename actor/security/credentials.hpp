@@ -1,5 +1,5 @@
-/// The messages by which nodes and clients exchange certificates and revocations. Plain values; any
-/// thread. Received messages are untrusted until Endpoint has validated them.
+/// The messages by which nodes and clients exchange certificates and revocations. Plain values;
+/// thread-safe to read. Received messages are untrusted until Endpoint has validated them.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 /// Parses and prints the text files that hold key pairs, certificates and revocations: a comment
 /// that describes the file, then lines `field = value`, with bytes in base64. The caller reads and
-/// writes the disk. Any thread.
+/// writes the disk. Thread-safe.
 ///
 /// A parsed file is consistent: the keys of each pair belong together, and the cluster that the
 /// file names has signed every certificate and revocation. The certificates may have expired;

@@ -1,5 +1,5 @@
 /// The options of a training job: all of its description except the model and the data. A plain
-/// value; any thread.
+/// value; thread-safe to read.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// Internal to actor/wire: the server's side of CurveZMQ (RFC 26), made with libsodium. It holds
-/// the keys of one connection, and does no input or output. One thread.
+/// the keys of one connection, and does no input or output. Not thread-safe.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 /// Internal to Transport: the connections that peers make to this node, and the messages that are
 /// received on them. An Inbox closes connections if there are too many, or if together they hold
-/// too much memory. One thread.
+/// too much memory. Not thread-safe.
 ///
 /// A newcomer is an open connection that has never sent a whole message. Open means that the
 /// handshake is complete.

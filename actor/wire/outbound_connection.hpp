@@ -1,5 +1,5 @@
 /// Internal to Transport: sends the frames of one traffic class to one peer. Frames that wait at
-/// the same time are sent in packs (pack.hpp). One thread at a time.
+/// the same time are sent in packs (pack.hpp). Not thread-safe.
 #pragma once
 
 #include <algorithm>

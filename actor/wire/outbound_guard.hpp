@@ -1,7 +1,7 @@
 /// Internal to Transport: closes outbound connections (those that this node has made) on which the
 /// peer sends more than the answers to a handshake. No honest peer does so. ZeroMQ would receive
-/// and keep all of it, because it bounds the size of a message's parts but not their number. One
-/// thread.
+/// and keep all of it, because it bounds the size of a message's parts but not their number. Not
+/// thread-safe.
 #pragma once
 
 #include <chrono>

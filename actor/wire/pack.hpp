@@ -6,7 +6,7 @@
 /// If the message has a second part, that part holds all bodies, one after the other, and the first
 /// part holds none.
 ///
-/// Plain values and functions; any thread.
+/// Plain values and pure functions; thread-safe to read and call.
 #pragma once
 
 #include <cstddef>

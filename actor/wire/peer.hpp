@@ -1,5 +1,5 @@
-/// The addresses and public keys under which nodes and clients are reached. Plain values; any
-/// thread.
+/// The addresses and public keys under which nodes and clients are reached. Plain values;
+/// thread-safe to read.
 #pragma once
 
 #include <array>

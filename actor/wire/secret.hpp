@@ -1,6 +1,6 @@
 /// The bytes of secret keys, in memory from libsodium. This memory is locked if the system allows
 /// it, so that it is never written to swap; it is left out of core dumps; and it is wiped when it
-/// is freed. Plain values; any thread.
+/// is freed. Plain values; thread-safe to read.
 #pragma once
 
 #include <array>

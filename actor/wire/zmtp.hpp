@@ -2,7 +2,7 @@
 /// has made. ZmtpReceiver answers the handshake, and divides the received bytes into messages of a
 /// head and a body. It never holds more than one message: the memory of an announced part grows as
 /// its bytes are received, and parts beyond the second are dropped. The caller does the input and
-/// output. One thread.
+/// output. Not thread-safe.
 #pragma once
 
 #include <array>

@@ -9,7 +9,8 @@ namespace starling::barrier {
 /// The probabilistic form of SSP of FluentPS (Yao et al., CLUSTER 2019): only the fastest worker
 /// pauses if it is more than `staleness` steps ahead of the slowest, and only with a probability.
 /// A paused worker waits until it is at most `staleness` steps ahead. With probability 1 this is
-/// SSP, with 0 it is ASP. Every push draws anew whether the worker pauses.
+/// SSP, because a bound on the fastest worker bounds all; with 0 it is ASP. Each push draws a new
+/// random number (Pace::chance), which decides whether the worker pauses then.
 ///
 /// Over a sample, a worker pauses if it is the fastest that it sees. With probability 1 this is not
 /// SSP over the sample: a worker passes, however far behind others are, if it sees a faster one.
@@ -20,25 +21,30 @@ struct Fluent {
   Step staleness = 4;
   double probability = 0.5;
 
+  /// Returns true if a paused worker may go on, which is decided as in SSP.
   [[nodiscard]] bool admits(Step own_step, std::span<const Step> seen) const {
     return Ssp{staleness}.admits(own_step, seen);
   }
   [[nodiscard]] std::optional<Step> floor(Step own_step) const {
     return Ssp{staleness}.floor(own_step);
   }
+  /// Returns `finished`, which stands for infinity, if no worker ever pauses; nullopt if the
+  /// fastest worker may pass by chance, however far ahead it is.
   [[nodiscard]] std::optional<Step> max_lag() const {
     if (probability <= 0) return finished;
     return probability >= 1 ? std::optional{staleness} : std::nullopt;
   }
 
+  /// Returns nullopt even with probability 1, because a worker that sees a faster one passes with
+  /// any lag.
   [[nodiscard]] std::optional<Step> max_lag_in_sample() const {
     return probability <= 0 ? std::optional{finished} : std::nullopt;
   }
 
   [[nodiscard]] Step run_to(const Pace& own, std::span<const Pace> others) const {
-    const bool is_near = std::ranges::all_of(
+    const bool is_within_staleness = std::ranges::all_of(
         others, [&](const Pace& other) { return other.step + staleness >= own.step; });
-    if (is_near) return own.step + 1;
+    if (is_within_staleness) return own.step + 1;
     if (own.waits) return own.step;
     return is_fastest(own, others) && own.chance < probability ? own.step : own.step + 1;
   }

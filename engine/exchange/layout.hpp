@@ -1,5 +1,5 @@
-/// How the parameter vector is cut into ranges, once, when a job starts. Pure values and functions;
-/// any thread.
+/// How the parameter vector is cut into ranges, once, when a job starts. Plain values and pure
+/// functions; thread-safe to read and call.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// A value that all tasks read, such as a table for a lookup. Any thread.
+/// A value that all tasks read, such as a table for a lookup. Thread-safe.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 /// Makes the stages at the end of which the records of a chain are kept, counted, sampled or
-/// shuffled. Any thread.
+/// shuffled. Thread-safe.
 #pragma once
 
 #include <functional>

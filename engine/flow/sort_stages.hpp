@@ -1,5 +1,5 @@
 /// Makes the three stages of a sort: a sample of the keys, the splitters, and the shuffle by range.
-/// Any thread.
+/// Thread-safe.
 #pragma once
 
 #include <functional>
@@ -59,7 +59,7 @@ template <class K>
 /// Shuffles records into ranges of keys, sorted within each.
 template <class K, Chain C, class KeyOf>
 [[nodiscard]] StagePtr sort_stage(const C& chain, const KeyOf& key_of, Part parts) {
-  using R = Sorted<K, typename C::Value>;
+  using R = WithSortKey<K, typename C::Value>;
   // So many that the largest part is rarely twice as large as the mean.
   constexpr std::size_t samples_per_part = 32;
   const StagePtr samples = sample_stage<K>(chain, key_of, samples_per_part * parts);

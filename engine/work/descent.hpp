@@ -1,5 +1,5 @@
 /// Measures how the loss falls along the move that the model makes between two steps of a worker.
-/// Live and simulated jobs use the same code. Pure; any thread.
+/// Live and simulated jobs use the same code. Pure functions; thread-safe.
 #pragma once
 
 #include <optional>

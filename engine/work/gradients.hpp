@@ -54,7 +54,7 @@ template <class T>
   return vector;
 }
 
-/// Memory for computing steps, reused from step to step. One thread at a time.
+/// Memory for computing steps, reused from step to step. Not thread-safe.
 struct Scratch {
   /// Holds the parameter vector, and the gradient of row-sparse steps.
   models::Arena parameters;
@@ -150,15 +150,16 @@ class Gradients {
                 std::vector<std::uint32_t>& out) const;
   void check_touched(const std::vector<models::TouchedRows>& touched) const;
   std::span<const T> assemble(std::span<const Value> values, Scratch& scratch) const;
-  double gradient_in_parts(std::span<const T> w, std::span<const Value> values, std::span<T> g,
-                           models::ComputeContext& context, Scratch& scratch, const Cut& cut) const;
-  double clip(std::span<T> g, const std::vector<Update::Part>& parts) const;
+  double gradient_of_micro_batches(std::span<const T> w, std::span<const Value> values,
+                                   std::span<T> g, models::ComputeContext& context,
+                                   Scratch& scratch, const Cut& cut) const;
+  [[nodiscard]] bool clip(std::span<T> g, const std::vector<Update::Part>& parts) const;
   void clear_gradient(std::span<const Value> values, std::span<T> g) const;
   template <class F>
   void for_each_piece(std::span<const Value> values, F f) const;
   std::vector<Update::Part> dense_update(const std::shared_ptr<Buffer>& gradient) const;
   std::vector<Update::Part> sparse_update(std::span<const Value> values, std::span<const T> g,
-                                          double& norm) const;
+                                          bool& is_finite) const;
 
   M model_;
   const D& data_;

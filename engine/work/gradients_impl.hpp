@@ -18,10 +18,9 @@
 namespace starling::core {
 
 template <class M, class D>
-requires models::Model<M, D> std::vector<RangeRows> Gradients<M, D>::plan(MemberId worker,
-                                                                          Step step,
-                                                                          const WorkShare& share)
-const {
+requires models::Model<M, D>
+auto Gradients<M, D>::plan(MemberId worker, Step step, const WorkShare& share) const
+    -> std::vector<RangeRows> {
   std::vector<RangeRows> plan;
   if constexpr (models::RowSparseModel<M, D>) {
     std::vector<std::uint32_t> batch;
@@ -33,11 +32,15 @@ const {
       const auto [from, to] = layout_->ranges_of(p);
       for (RangeId r = from; r < to; ++r) {
         const Range& range = layout_->ranges[r];
+        // The step reads dense parameters as a whole, and those whose rows touched() does not list.
         const bool reads_whole_range = rows == touched.end() || range.row_size == 0;
         if (reads_whole_range) {
+          // A range may hold several dense parameters, and is planned once.
           if (plan.empty() || plan.back().range != r) plan.push_back({r, nullptr});
           continue;
         }
+        // The range holds the parameter's rows from `first` to before `last`. The plan counts rows
+        // from the beginning of the range.
         const auto first =
             static_cast<std::uint32_t>((range.offset - layout_->offsets[p]) / range.row_size);
         const auto last = first + static_cast<std::uint32_t>(range.count / range.row_size);
@@ -71,13 +74,19 @@ void Gradients<M, D>::check_touched(const std::vector<models::TouchedRows>& touc
     const auto refuse = [p = p](const std::string& why) {
       throw std::runtime_error{"touched(): parameter " + std::to_string(p) + ": " + why};
     };
-    if (p >= layout_->parameters.size()) refuse("the model has no such parameter");
+    if (p >= layout_->parameters.size())
+      refuse("the model has no such parameter; valid: 0 to " +
+             std::to_string(layout_->parameters.size() - 1));
     const auto& shape = layout_->parameters[p].shape;
-    if (!layout_->parameters[p].row_sparse) refuse("is not row-sparse");
-    if (std::ranges::adjacent_find(rows, std::greater_equal<>{}) != rows.end())
-      refuse("rows must ascend, each once");
+    if (!layout_->parameters[p].row_sparse)
+      refuse("is not row-sparse; valid: a parameter with row_sparse set");
+    const auto unordered = std::ranges::adjacent_find(rows, std::greater_equal<>{});
+    if (unordered != rows.end())
+      refuse("row " + std::to_string(unordered[1]) + " follows row " +
+             std::to_string(unordered[0]) + "; valid: ascending rows, each once");
     if (!rows.empty() && rows.back() >= shape[0])
-      refuse("row " + std::to_string(rows.back()) + " of " + std::to_string(shape[0]));
+      refuse("has no row " + std::to_string(rows.back()) + "; valid: rows 0 to " +
+             std::to_string(shape[0] - 1));
   }
 }
 
@@ -85,10 +94,11 @@ template <class M, class D>
 requires models::Model<M, D>
 void Gradients<M, D>::prefetch(MemberId worker, Step step, Scratch& scratch,
                                const WorkShare& share) const {
+  // Otherwise a prefetch() that is not const would silently never be called.
   static_assert(
       models::PrefetchableData<D> ||
           !requires(D data, models::Batch batch) { data.prefetch(batch); },
-      "prefetch() of data must be const");
+      "prefetch() of a data set must be a const function");
   if constexpr (models::PrefetchableData<D>) {
     batch_of(worker, step, share, scratch.batch);
     data_.prefetch(scratch.batch);
@@ -98,21 +108,21 @@ void Gradients<M, D>::prefetch(MemberId worker, Step step, Scratch& scratch,
 /// Returns the parameter vector, in memory of `scratch`. Elements that are not in `values` are
 /// undefined.
 template <class M, class D>
-requires models::Model<M, D> std::span<const typename M::Scalar> Gradients<M, D>::assemble(
-    std::span<const Value> values, Scratch& scratch)
-const {
+requires models::Model<M, D>
+auto Gradients<M, D>::assemble(std::span<const Value> values, Scratch& scratch) const
+    -> std::span<const T> {
   scratch.parameters.reset();
   const auto w = scratch.parameters.allocate<T>(layout_->size);
-  for (const Value& value : values) {
-    const Range& range = layout_->ranges[value.range];
-    const auto from = value.value.as<T>();
+  for (const auto& [r, at, slice] : values) {
+    const Range& range = layout_->ranges[r];
+    const auto from = slice.template as<T>();
     const auto to = w.subspan(range.offset, range.count);
-    if (!value.value.rows) {
+    if (!slice.rows) {
       std::ranges::copy(from, to.begin());
       continue;
     }
     std::size_t i = 0;
-    for (const std::uint32_t row : *value.value.rows)
+    for (const std::uint32_t row : *slice.rows)
       std::ranges::copy(from.subspan(i++ * range.row_size, range.row_size),
                         to.begin() + static_cast<std::ptrdiff_t>(row * range.row_size));
   }
@@ -120,12 +130,10 @@ const {
 }
 
 template <class M, class D>
-requires models::Model<M, D> Gradient Gradients<M, D>::compute(MemberId worker, Step step,
-                                                               std::span<const Value> values,
-                                                               Random& random, Scratch& scratch,
-                                                               const WorkShare& share,
-                                                               const Cut& cut)
-const {
+requires models::Model<M, D>
+auto Gradients<M, D>::compute(MemberId worker, Step step, std::span<const Value> values,
+                              Random& random, Scratch& scratch, const WorkShare& share,
+                              const Cut& cut) const -> Gradient {
   const auto w = assemble(values, scratch);
   auto& batch = scratch.batch;
   batch_of(worker, step, share, batch);
@@ -141,7 +149,7 @@ const {
     scratch.work.reset();
     models::ComputeContext context{.random = random, .arena = scratch.work, .training = true};
     result.loss = share.taken && cut.hand_in != nullptr
-                      ? gradient_in_parts(w, values, g, context, scratch, cut)
+                      ? gradient_of_micro_batches(w, values, g, context, scratch, cut)
                       : static_cast<double>(model_.gradient(w, data_, batch, g, context));
   }
   result.update.samples = static_cast<std::uint32_t>(batch.size());
@@ -149,14 +157,14 @@ const {
     result.fault = "the loss is " + print_number(result.loss);
     return result;
   }
-  double norm = 0;
+  bool is_finite = false;
   if (by_rows_) {
-    result.update.parts = sparse_update(values, g, norm);
+    result.update.parts = sparse_update(values, g, is_finite);
   } else {
     result.update.parts = dense_update(buffer);
-    norm = clip(g, result.update.parts);
+    is_finite = clip(g, result.update.parts);
   }
-  if (!std::isfinite(norm)) result.fault = "the gradient is not finite";
+  if (!is_finite) result.fault = "the gradient is not finite";
   return result;
 }
 
@@ -165,22 +173,25 @@ const {
 /// the samples that were computed.
 template <class M, class D>
 requires models::Model<M, D>
-double Gradients<M, D>::gradient_in_parts(std::span<const T> w, std::span<const Value> values,
-                                          std::span<T> g, models::ComputeContext& context,
-                                          Scratch& scratch, const Cut& cut) const {
+double Gradients<M, D>::gradient_of_micro_batches(std::span<const T> w,
+                                                  std::span<const Value> values, std::span<T> g,
+                                                  models::ComputeContext& context, Scratch& scratch,
+                                                  const Cut& cut) const {
   const std::size_t micro_batch = micro_batch_of(scratch.batch.size());
-  const auto part = scratch.parameters.allocate<T>(layout_->size);
+  const auto micro_gradient = scratch.parameters.allocate<T>(layout_->size);
   double loss = 0;
   std::size_t done = 0;
   while (done < scratch.batch.size() && (done == 0 || !cut.hand_in->load())) {
     const auto samples =
         std::span{scratch.batch}.subspan(done, std::min(micro_batch, scratch.batch.size() - done));
-    clear_gradient(values, part);
+    clear_gradient(values, micro_gradient);
     scratch.work.reset();
     const auto count = static_cast<double>(samples.size());
-    loss += count * static_cast<double>(model_.gradient(w, data_, samples, part, context));
+    loss +=
+        count * static_cast<double>(model_.gradient(w, data_, samples, micro_gradient, context));
     for_each_piece(values, [&](std::size_t offset, std::size_t size) {
-      for (std::size_t i = offset; i < offset + size; ++i) g[i] += static_cast<T>(count) * part[i];
+      for (std::size_t i = offset; i < offset + size; ++i)
+        g[i] += static_cast<T>(count) * micro_gradient[i];
     });
     done += samples.size();
   }
@@ -192,17 +203,20 @@ double Gradients<M, D>::gradient_in_parts(std::span<const T> w, std::span<const 
   return loss / static_cast<double>(done);
 }
 
-/// Clips the trained elements of `g`, which holds the values of `parts`, as one vector. Returns a
-/// number that is not finite if an element of `g` was NaN or infinite.
+/// Clips the trained elements of `g`, which holds the values of `parts`, as one vector: the norm of
+/// a clip is that of all trained elements together. Returns false if an element of `g`, trained or
+/// not, was NaN or infinite.
 template <class M, class D>
 requires models::Model<M, D>
-double Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& parts) const {
-  if (std::holds_alternative<models::NoClip>(clip_)) return models::squared_norm<T>(g);
+bool Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& parts) const {
+  // A sum of squares is finite only if each element is.
+  if (std::holds_alternative<models::NoClip>(clip_))
+    return std::isfinite(models::squared_norm<T>(g));
   std::vector<std::span<T>> trained;
   double untrained_norm = 0;
   const auto add = [&](std::span<T> piece, std::size_t parameter) {
-    if (!layout_->parameters[parameter].trained)
-      untrained_norm += models::squared_norm<T>(piece);
+    if (!layout_->parameters[parameter].trained) untrained_norm += models::squared_norm<T>(piece);
+    // Joins spans that adjoin, so that the clip is given few long ones.
     else if (!trained.empty() && trained.back().data() + trained.back().size() == piece.data())
       trained.back() = {trained.back().data(), trained.back().size() + piece.size()};
     else
@@ -217,7 +231,7 @@ double Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& pa
       for (const Segment& segment : segments)
         add(piece.subspan(segment.offset, segment.count), segment.parameter);
   }
-  return models::apply<T>(clip_, trained) + untrained_norm;
+  return std::isfinite(models::apply<T>(clip_, trained) + untrained_norm);
 }
 
 /// Sets those elements of `g` to 0 that belong to `values`: a step writes no others.
@@ -234,21 +248,21 @@ template <class M, class D>
 requires models::Model<M, D>
 template <class F>
 void Gradients<M, D>::for_each_piece(std::span<const Value> values, F f) const {
-  for (const Value& value : values) {
-    const Range& range = layout_->ranges[value.range];
-    if (!value.value.rows) {
+  for (const auto& [r, at, slice] : values) {
+    const Range& range = layout_->ranges[r];
+    if (!slice.rows) {
       f(range.offset, range.count);
       continue;
     }
-    for (const std::uint32_t row : *value.value.rows)
+    for (const std::uint32_t row : *slice.rows)
       f(range.offset + row * range.row_size, range.row_size);
   }
 }
 
 template <class M, class D>
-requires models::Model<M, D> std::vector<Update::Part> Gradients<M, D>::dense_update(
-    const std::shared_ptr<Buffer>& gradient)
-const {
+requires models::Model<M, D>
+auto Gradients<M, D>::dense_update(const std::shared_ptr<Buffer>& gradient) const
+    -> std::vector<Update::Part> {
   std::vector<Update::Part> parts;
   for (std::size_t r = 0; r < layout_->ranges.size(); ++r)
     parts.push_back({static_cast<RangeId>(r),
@@ -257,31 +271,31 @@ const {
 }
 
 /// Gathers the ranges and rows of `g` that are in `values`, clips them as one vector, and stores
-/// the result of clip() in `norm`.
+/// the result of clip() in `is_finite`.
 template <class M, class D>
-requires models::Model<M, D> std::vector<Update::Part> Gradients<M, D>::sparse_update(
-    std::span<const Value> values, std::span<const T> g, double& norm)
-const {
+requires models::Model<M, D>
+auto Gradients<M, D>::sparse_update(std::span<const Value> values, std::span<const T> g,
+                                    bool& is_finite) const -> std::vector<Update::Part> {
   std::size_t total = 0;
-  for (const Value& value : values) total += value.value.count;
+  for (const auto& [r, at, slice] : values) total += slice.count;
   auto buffer = Buffer::make<T>(total);
   const auto gathered = buffer->template as<T>();
   std::vector<Update::Part> parts;
   std::size_t offset = 0;
-  for (const Value& value : values) {
-    const Range& range = layout_->ranges[value.range];
-    const auto part = g.subspan(range.offset, range.count);
+  for (const auto& [r, at, slice] : values) {
+    const Range& range = layout_->ranges[r];
+    const auto from = g.subspan(range.offset, range.count);
     auto to = gathered.begin() + static_cast<std::ptrdiff_t>(offset);
-    if (!value.value.rows) {
-      std::ranges::copy(part, to);
+    if (!slice.rows) {
+      std::ranges::copy(from, to);
     } else {
-      for (const std::uint32_t row : *value.value.rows)
-        to = std::ranges::copy(part.subspan(row * range.row_size, range.row_size), to).out;
+      for (const std::uint32_t row : *slice.rows)
+        to = std::ranges::copy(from.subspan(row * range.row_size, range.row_size), to).out;
     }
-    parts.push_back({value.range, {buffer, offset, value.value.count, value.value.rows}});
-    offset += value.value.count;
+    parts.push_back({r, {buffer, offset, slice.count, slice.rows}});
+    offset += slice.count;
   }
-  norm = clip(gathered, parts);
+  is_finite = clip(gathered, parts);
   return parts;
 }
 

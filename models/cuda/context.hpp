@@ -1,6 +1,6 @@
 /// Internal: the stream, library handles and scratch memory with which one worker computes on a
-/// device. Each worker has its own, so that several workers share a device without locks. One
-/// thread at a time.
+/// device. Each worker has its own, so that several workers share a device without locks. Not
+/// thread-safe.
 #pragma once
 
 #include <cublas_v2.h>

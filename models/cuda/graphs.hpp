@@ -1,5 +1,5 @@
 /// Internal: records the repeated work of a step as a CUDA graph, so that a step needs only one
-/// launch. One thread at a time.
+/// launch. Not thread-safe.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,6 @@
-/// Internal: launches the kernel bodies of kernels/ on the device. For .cu files.
+/// Internal: launches the kernel bodies of kernels/ on the device. For .cu files. A body is a
+/// function object that is called once for each index: on the device by for_each(), in tests by a
+/// loop on the host, so that the arithmetic is tested without a device.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +27,7 @@ __global__ void __launch_bounds__(block_threads) each_kernel(Index size, Body bo
 }
 
 /// Launches a kernel that calls body(i) for each i below `size`. Throws Failure, with `action` in
-/// its message, if the launch fails.
+/// its message, if the launch fails. Requires: no two calls write the same element.
 template <class Body>
 void for_each(const Context& context, std::size_t size, const Body& body, const char* action) {
   if (size == 0) return;

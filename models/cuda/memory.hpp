@@ -1,5 +1,5 @@
 /// Internal: owns memory of a device, and pinned (page-locked) memory of the host, which devices
-/// can copy asynchronously. One thread at a time.
+/// can copy asynchronously. Not thread-safe.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,7 +1,7 @@
 /// Internal: runs a net's forward pass, loss and backward pass on a device, for one micro-batch of
-/// a batch at a time. Belongs to one worker; one thread at a time. Every function but reserve()
-/// only puts work into the context's stream, so that the work can be recorded as a graph. Pointers
-/// are to the device's memory.
+/// a batch at a time. Belongs to one worker; not thread-safe. Every function but reserve() only
+/// puts work into the context's stream, so that the work can be recorded as a graph. Pointers are
+/// to the device's memory.
 #pragma once
 
 #include <cstddef>

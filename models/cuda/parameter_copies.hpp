@@ -1,6 +1,6 @@
 /// Internal: copies parameters to a device, and gradients back, through pinned memory. Copies in
 /// chunks, so that copying on the host overlaps with copying to and from the device. If a parameter
-/// is row-sparse, copies only its rows that a batch touches. One thread at a time.
+/// is row-sparse, copies only its rows that a batch touches. Not thread-safe.
 #pragma once
 
 #include <cstddef>

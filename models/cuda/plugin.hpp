@@ -1,6 +1,6 @@
 /// The interface between libstarling_cuda.so and the program that loads it. The plugin offers CUDA
 /// devices (device.hpp), so that programs need CUDA's libraries only if a job asks for a device.
-/// Any thread may use it.
+/// Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 #include "starling/models/cuda/guard.hpp"
 #include "starling/models/cuda/launch.hpp"
 #include "starling/models/cuda/memory.hpp"
+#include "starling/models/kernels/host_device.hpp"
 
 namespace starling::models::cuda {
 namespace {

@@ -1,5 +1,5 @@
 /// Internal: copies batches to a device. Gathers the rows in pinned memory, from which one
-/// asynchronous copy brings them to the device. One thread at a time.
+/// asynchronous copy brings them to the device. Not thread-safe.
 #pragma once
 
 #include <cstddef>

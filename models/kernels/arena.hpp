@@ -1,4 +1,4 @@
-/// Scratch memory for one gradient or evaluation, reused by the next. One thread at a time.
+/// Scratch memory for one gradient or evaluation, reused by the next. Not thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// The libraries that compute matrix products and convolutions. Any thread.
+/// The libraries that compute matrix products and convolutions. Thread-safe.
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@
 ///     conv2d 16 kernel=3 padding=1; relu; residual(conv2d 16 kernel=3 padding=1 | ); flatten
 ///
 /// The grammar of flags (base/spec.hpp) does not use these separators, so a whole net can be the
-/// value of one option. layers.hpp defines the layers. Plain values; any thread.
+/// value of one option. layers.hpp defines the layers. Plain values; thread-safe to read.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 /// The kinds of layer that a net can contain. To add one, write a file in layers/ and add it to the
-/// list in layers.cpp. Any thread.
+/// list in layers.cpp. Thread-safe.
 #pragma once
 
 #include <string_view>

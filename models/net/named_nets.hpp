@@ -1,4 +1,4 @@
-/// The built-in nets, which users choose by name. Any thread.
+/// The built-in nets, which users choose by name. Thread-safe.
 #pragma once
 
 #include <cstddef>

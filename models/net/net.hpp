@@ -1,4 +1,4 @@
-/// A neural net as a model. An immutable value; any thread may call it.
+/// A neural net as a model. Immutable; thread-safe.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 /// The interface through which another device computes a net. Results equal those of the net's own
-/// kernels except for rounding and random draws. Immutable; any thread may call an engine.
+/// kernels except for rounding and random draws. Immutable; thread-safe.
 #pragma once
 
 #include <cstdint>

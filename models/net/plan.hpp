@@ -1,5 +1,5 @@
 /// The plan by which a net is computed: its operations in order, and which values and derivatives
-/// share memory. An immutable value; any thread may read it.
+/// share memory. Immutable; thread-safe.
 #pragma once
 
 #include <cstddef>

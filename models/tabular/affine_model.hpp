@@ -1,6 +1,5 @@
 /// Models that are one affine layer and a loss: linear, logistic and softmax regression, and linear
-/// support vector machines (linear_models.hpp names them). Immutable values; any thread may call
-/// them.
+/// support vector machines (linear_models.hpp names them). Immutable; thread-safe.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// Matrix factorisation, which predicts ratings. An immutable value; any thread may call it.
+/// Matrix factorisation, which predicts ratings. Immutable; thread-safe.
 #pragma once
 
 #include <string>

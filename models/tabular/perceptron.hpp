@@ -1,5 +1,4 @@
-/// The multilayer perceptron, a model of fully connected layers. An immutable value; any thread may
-/// call it.
+/// The multilayer perceptron, a model of fully connected layers. Immutable; thread-safe.
 #pragma once
 
 #include <string>

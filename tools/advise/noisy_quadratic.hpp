@@ -6,7 +6,7 @@
 ///
 /// Several learning rates are tried at once: the parameter vector holds one copy of the four
 /// parameters for each rate, and the gradient of a copy is multiplied by its rate. Plain SGD
-/// diverges at rates above 2 if no update is stale. Pure functions; any thread.
+/// diverges at rates above 2 if no update is stale. Pure functions; thread-safe.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 /// The step times of a real cluster, as a user has recorded them, and step times like them.
-/// Blocking reads; any thread.
+/// Blocking reads; thread-safe.
 #pragma once
 
 #include <cstddef>

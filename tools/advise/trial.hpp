@@ -1,6 +1,6 @@
 /// Simulates a small job under one barrier, message by message, and returns what the barrier makes
 /// of the workers' time: how many updates, how stale they are, and how long learning takes. Plain
-/// values and functions; any thread.
+/// values and pure functions; thread-safe to read and call.
 #pragma once
 
 #include <array>

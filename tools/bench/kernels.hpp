@@ -1,5 +1,5 @@
 /// Lists layers of known nets, which compute products and convolutions, and measures how fast a
-/// library computes them. Plain values and functions. Any thread.
+/// library computes them. Plain values and pure functions; thread-safe to read and call.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ enum class KernelPass {
 };
 [[nodiscard]] std::string_view name(KernelPass pass);
 
-/// One pass of a layer over a batch, which can be run repeatedly. One thread at a time.
+/// One pass of a layer over a batch, which can be run repeatedly. Not thread-safe.
 struct Kernel {
   /// Floating-point operations of one run.
   double flops = 0;

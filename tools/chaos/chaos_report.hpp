@@ -1,5 +1,5 @@
 /// The report of `starling chaos`: of the simulations of many seeds, or of one scenario that was
-/// replayed. Plain values and functions; any thread.
+/// replayed. Plain values and pure functions; thread-safe to read and call.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Chooses names for jobs to which the user gave none. Pure; any thread.
+/// Chooses names for jobs to which the user gave none. Pure functions; thread-safe.
 #pragma once
 
 #include <set>

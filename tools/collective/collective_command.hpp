@@ -1,4 +1,4 @@
-/// The command `starling collective`. One thread.
+/// The command `starling collective`. Not thread-safe.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// The outputs of `starling collective`: text, JSON and a picture. Pure functions; any thread.
+/// The outputs of `starling collective`: text, JSON and a picture. Pure functions; thread-safe.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 /// Checks that no two files of a command are the same file, so that one does not overwrite another.
-/// Reads the file system. Any thread.
+/// Reads the file system. Thread-safe.
 #pragma once
 
 #include <span>

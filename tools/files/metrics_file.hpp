@@ -1,5 +1,5 @@
 /// The file of `--metrics`, which grows by whole lines. append() hands a line to the operating
-/// system before it returns. The file may also be a pipe or a device. One thread at a time.
+/// system before it returns. The file may also be a pipe or a device. Not thread-safe.
 #pragma once
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 /// Reads and writes named tensors in the format of https://github.com/huggingface/safetensors. A
 /// file is the length of the header in 8 bytes, little-endian; the header, which is JSON; and the
-/// tensors' bytes without gaps. Blocking. Any thread.
+/// tensors' bytes without gaps. Blocking. Thread-safe.
 #pragma once
 
 #include <cstddef>

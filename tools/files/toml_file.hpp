@@ -1,4 +1,4 @@
-/// Parses TOML with toml++, and rewrites its errors for users. Any thread.
+/// Parses TOML with toml++, and rewrites its errors for users. Thread-safe.
 #pragma once
 
 #include <toml++/toml.h>

@@ -1,5 +1,5 @@
 /// Shows progress on stderr. On a terminal, show() overwrites its line; elsewhere it prints at most
-/// one line a second. One thread at a time.
+/// one line a second. Not thread-safe.
 #pragma once
 
 #include <chrono>

@@ -21,7 +21,7 @@ void install_signal_handlers();
 /// program does not mention saving.
 void omit_saving_from_signal_message() noexcept;
 
-/// Returns true once a signal has come while a GracefulStop existed. Any thread.
+/// Returns true once a signal has come while a GracefulStop existed. Thread-safe.
 [[nodiscard]] bool is_interrupted() noexcept;
 
 /// Waits until `deadline` or until a signal comes. Returns true if a signal has come.

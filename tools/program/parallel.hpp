@@ -19,7 +19,7 @@ struct OverallProgress {
   std::optional<double> remaining_s = std::nullopt;
 };
 
-/// Records how much of each piece is done, and estimates how long the rest takes. Any thread.
+/// Records how much of each piece is done, and estimates how long the rest takes. Thread-safe.
 class ProgressEstimator {
  public:
   using Clock = std::chrono::steady_clock;

@@ -1,4 +1,4 @@
-/// Changes limits of this process. Any thread.
+/// Changes limits of this process. Thread-safe.
 #pragma once
 
 namespace starling::program {

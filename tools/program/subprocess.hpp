@@ -1,4 +1,4 @@
-/// Runs other programs. Any thread.
+/// Runs other programs. Thread-safe.
 #pragma once
 
 #include <array>

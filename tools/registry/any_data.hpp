@@ -1,5 +1,5 @@
 /// Holds a data set of any type, so that the program can train on tables and on data types of
-/// users. Immutable; copies share the data. Any thread may read it.
+/// users. Immutable; copies share the data. Thread-safe.
 #pragma once
 
 #include <cstdint>

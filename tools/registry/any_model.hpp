@@ -1,5 +1,5 @@
 /// The interface through which the program uses a model of any type over data of any type, both
-/// either built-in or a user's own. Immutable. Any thread may call it.
+/// either built-in or a user's own. Immutable. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -84,8 +84,8 @@ class AnyModel {
   [[nodiscard]] virtual Result<actor::Outcome> train(const AnyData& data, const AnyData* test,
                                                      const actor::TrainOptions& options) const = 0;
   /// Returns a function that trains on the caller's thread alone, without actors: each call makes
-  /// one step and returns the mean loss over its batch. `data` must outlive the function. One
-  /// thread at a time may call it.
+  /// one step and returns the mean loss over its batch. `data` must outlive the function. Not
+  /// thread-safe.
   [[nodiscard]] virtual std::function<double()> make_stepper(
       const AnyData& data, const models::LoopOptions& options) const = 0;
   /// Returns the states of all ranges before a job's first step. May take long, because it draws

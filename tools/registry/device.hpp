@@ -1,4 +1,4 @@
-/// Prepares nets to compute on the device that `--device` names. Any thread.
+/// Prepares nets to compute on the device that `--device` names. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// Computes metrics from the labels and predictions of samples: precision, recall, mean errors and
-/// others. Pure; any thread.
+/// others. Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>

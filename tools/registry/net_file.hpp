@@ -1,4 +1,4 @@
-/// Reads the description of a net from a TOML file. Blocking. Any thread.
+/// Reads the description of a net from a TOML file. Blocking. Thread-safe.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 /// Computes the metrics of evaluation_metrics.hpp that a model and its data allow, and finds a
-/// metric by name. Any thread.
+/// metric by name. Thread-safe.
 #pragma once
 
 #include <optional>

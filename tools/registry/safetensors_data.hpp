@@ -5,7 +5,7 @@
 /// 255, as in IDX files. The tensor `labels` or `y` of shape [n] or [n, 1] holds one number for
 /// each sample. A number of type U8, I32, I64 or U64 is a class from 0 to k-1, and one of type F32
 /// or F64 is a real target, unless `task` says otherwise. Other tensors of these types are ignored;
-/// a tensor of another type is an error. Blocking. Any thread.
+/// a tensor of another type is an error. Blocking. Thread-safe.
 #pragma once
 
 #include "starling/base/result.hpp"

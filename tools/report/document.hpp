@@ -1,5 +1,5 @@
 /// A report as a value: sections of paragraphs, tables and pictures. It is written as one HTML file
-/// that needs no other file, or as a Markdown page beside its pictures. Any thread.
+/// that needs no other file, or as a Markdown page beside its pictures. Thread-safe.
 #pragma once
 
 #include <string>

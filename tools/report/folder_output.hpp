@@ -1,4 +1,4 @@
-/// Makes the folder into which a command writes files. Blocking. One thread at a time.
+/// Makes the folder into which a command writes files. Blocking. Not thread-safe.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 /// Describes the machine and the build with which speeds are measured, and measures the memory of
-/// this process. Reads files in /proc. Any thread.
+/// this process. Reads files in /proc. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Describes plots as values, and draws them with gnuplot. Any thread.
+/// Describes plots as values, and draws them with gnuplot. Thread-safe.
 #pragma once
 
 #include <string>

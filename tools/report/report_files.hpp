@@ -1,5 +1,5 @@
-/// Writes the files of a report: its plots, and the report as a Markdown page. Blocking. One thread
-/// at a time.
+/// Writes the files of a report: its plots, and the report as a Markdown page. Blocking. Not
+/// thread-safe.
 #pragma once
 
 #include <string>

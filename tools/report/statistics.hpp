@@ -1,5 +1,5 @@
 /// Computes statistics of repeated measurements: means, medians, standard errors and confidence
-/// intervals. Plain functions of values. Any thread.
+/// intervals. Pure functions; thread-safe.
 #pragma once
 
 #include <cstddef>

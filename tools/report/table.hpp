@@ -1,4 +1,4 @@
-/// A table as a value, which is written for a terminal or as CSV, Markdown or HTML. Any thread.
+/// A table as a value, which is written for a terminal or as CSV, Markdown or HTML. Thread-safe.
 #pragma once
 
 #include <string>

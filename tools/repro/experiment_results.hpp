@@ -1,5 +1,5 @@
 /// The results of a report's experiments: claims with their status, plots, and the tables and texts
-/// that show them. Plain values and functions; any thread.
+/// that show them. Plain values and pure functions; thread-safe to read and call.
 #pragma once
 
 #include <string>

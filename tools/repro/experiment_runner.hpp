@@ -1,6 +1,5 @@
 /// Runs the settings that the experiments of a report ask for, under every seed. A setting is run
-/// only once, even if several experiments ask for it. One thread at a time; run() uses several
-/// threads.
+/// only once, even if several experiments ask for it. Not thread-safe; run() uses several threads.
 #pragma once
 
 #include <compare>

@@ -1,5 +1,5 @@
-/// The experiments that the PSP paper simulated (arXiv 1709.07772), and further ones. One thread at
-/// a time.
+/// The experiments that the PSP paper simulated (arXiv 1709.07772), and further ones. Not
+/// thread-safe.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 /// Keeps the models that the servers of a run held at equally spaced instants, to evaluate them
-/// after the run. One thread at a time.
+/// after the run. Not thread-safe.
 #pragma once
 
 #include <algorithm>

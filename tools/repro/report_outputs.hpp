@@ -1,5 +1,5 @@
 /// The outputs of a report: one HTML file, a folder beside it with its data and plots, and a page
-/// of Markdown if the user asks for one. Blocking. One thread at a time.
+/// of Markdown if the user asks for one. Blocking. Not thread-safe.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-/// Returns the figures of a report as CSV and JSON, for other programs. Plain functions of values;
-/// any thread.
+/// Returns the figures of a report as CSV and JSON, for other programs. Pure functions;
+/// thread-safe.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,5 @@
 /// Theory of the lag under PSP (Wang, Catterall, Mortier, arXiv 1709.07772): bounds on the means of
-/// the lag and of its square over the workers. Plain functions; any thread.
+/// the lag and of its square over the workers. Pure functions; thread-safe.
 ///
 /// Let r be the staleness, F the distribution of the lag and beta the sample size. Then a =
 /// F(r)^beta is the probability that no worker of a sample lags more than r. Over T steps:

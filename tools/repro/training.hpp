@@ -1,6 +1,6 @@
 /// The figures of training runs under several barriers, all of the same wall time, and the claims
 /// of the PSP paper's training run (arXiv 1709.07772, section 4) that they reproduce or not. Plain
-/// values and functions; any thread.
+/// values and pure functions; thread-safe to read and call.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 /// Makes the report of the PSP paper's training run: its text, tables and plots, and the CSV and
-/// JSON for other programs. Plain functions of values; any thread.
+/// JSON for other programs. Pure functions; thread-safe.
 #pragma once
 
 #include <string>

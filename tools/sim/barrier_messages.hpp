@@ -1,4 +1,4 @@
-/// The kinds of messages that barriers send. Any thread.
+/// The kinds of messages that barriers send. Thread-safe.
 #pragma once
 
 #include <array>

@@ -52,7 +52,7 @@ struct LearnerOptions {
 /// rate is below 2 (samples of one batch of each worker) / (number of parameters).
 [[nodiscard]] LearnerOptions learner_options(std::size_t workers, std::uint64_t seed);
 
-/// The learner of one simulation. Begins with w = 0. One thread at a time.
+/// The learner of one simulation. Begins with w = 0. Not thread-safe.
 class LinearLearner final : public sim::Learner {
  public:
   /// The memory of a worker's batch in bytes, for the batch size of 2 of learner_options().

@@ -1,5 +1,5 @@
 /// The figures of simulated runs: those of one run, and those of many runs of one barrier together.
-/// Plain values and functions; any thread.
+/// Plain values and pure functions; thread-safe to read and call.
 #pragma once
 
 #include <cstdint>

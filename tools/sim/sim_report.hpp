@@ -1,5 +1,5 @@
 /// Returns the results of simulations as a table, JSON, CSV and plots. These do not depend on the
-/// machine, nor on how long a simulation took. Plain functions of values; any thread.
+/// machine, nor on how long a simulation took. Pure functions; thread-safe.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 /// Collects, while a job runs, the figures that its report draws. Their memory is bounded, however
-/// long the job is. One thread at a time.
+/// long the job is. Not thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 /// Writes the page of `--report`: a job's curves, configuration and measured figures as one HTML
-/// file that needs no other file, no network and no JavaScript. gnuplot draws the curves. One
-/// thread at a time.
+/// file that needs no other file, no network and no JavaScript. gnuplot draws the curves. Not
+/// thread-safe.
 #pragma once
 
 #include <string>

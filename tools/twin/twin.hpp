@@ -1,5 +1,5 @@
 /// Compares the figures of a live run with those of its simulations, to show whether the actors
-/// behave as the simulator predicts. Plain functions of values; any thread.
+/// behave as the simulator predicts. Pure functions; thread-safe.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-/// Returns the comparison of a live run with its simulations as a table or JSON. Plain functions of
-/// values; any thread.
+/// Returns the comparison of a live run with its simulations as a table or JSON. Pure functions;
+/// thread-safe.
 #pragma once
 
 #include <string>

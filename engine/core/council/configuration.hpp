@@ -1,6 +1,6 @@
 /// The configurations of a replicated job: its members, and the owners of each range. The council
-/// decides on one configuration for each epoch. Pure values and functions; any thread.
-/// docs/design/0006-range-ownership.md describes the protocol.
+/// decides on one configuration for each epoch. Plain values and pure functions; thread-safe to
+/// read and call. docs/design/0006-range-ownership.md describes the protocol.
 #pragma once
 
 #include <algorithm>

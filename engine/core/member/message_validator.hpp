@@ -1,6 +1,6 @@
 /// Checks messages before any core receives them. Refuses messages that name a sender other than
 /// the real one, that name members or ranges that cannot exist, or whose tensors do not fit their
-/// range. Pure functions; any thread.
+/// range. Pure functions; thread-safe.
 #pragma once
 
 #include "starling/engine/core/member/peer_message.hpp"

@@ -1,5 +1,5 @@
 /// The messages of SWIM that the Membership objects of a cluster's nodes send each other. Plain
-/// values; any thread. Membership validates a message when it receives it.
+/// values; thread-safe to read. Membership validates a message when it receives it.
 #pragma once
 
 #include <cstddef>

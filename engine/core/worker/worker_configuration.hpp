@@ -1,4 +1,5 @@
-/// The part of a configuration that a worker uses. Pure values and functions; any thread.
+/// The part of a configuration that a worker uses. Plain values and pure functions; thread-safe to
+/// read and call.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-/// Proves that a schedule computes what its chunks say. Pure functions; any thread.
+/// Proves that a schedule computes what its chunks say. Pure functions; thread-safe.
 #pragma once
 
 #include "starling/base/result.hpp"

@@ -1,5 +1,5 @@
 /// The cost of a schedule: rounds, bytes a port, and time by latency and bandwidth. Pure functions;
-/// any thread.
+/// thread-safe.
 #pragma once
 
 #include <cstddef>

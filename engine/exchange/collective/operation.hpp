@@ -1,5 +1,5 @@
-/// The collective operations, and how an all-reduce becomes each of them. Pure functions; any
-/// thread.
+/// The collective operations, and how an all-reduce becomes each of them. Pure functions;
+/// thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 /// Packs spanning trees into a topology, as Blink does (Wang et al. 2020, "Blink: Fast and Generic
-/// Collectives for Distributed ML", MLSys, arXiv 1910.04940, section 3). Pure functions; any
-/// thread.
+/// Collectives for Distributed ML", MLSys, arXiv 1910.04940, section 3). Pure functions;
+/// thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// One member's part of a schedule. Pure values; any thread.
+/// One member's part of a schedule. Plain values; thread-safe to read.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 /// A collective operation as data: who sends which chunk to whom in which round. Algorithms
 /// (algorithm.hpp) make schedules, check.hpp proves that a schedule is right, cost.hpp says what it
-/// costs, and executor.hpp runs it. Pure values; any thread.
+/// costs, and executor.hpp runs it. Plain values; thread-safe to read.
 ///
 /// All members have a vector of equal length, which is cut into chunks. A collective is described
 /// by its chunks alone: an all-reduce sums each chunk over all members and gives everyone the sum;

@@ -1,5 +1,5 @@
 /// The links between the members of a collective, for algorithms and costs that depend on them.
-/// Pure values; any thread.
+/// Plain values; thread-safe to read.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Reduction along given trees, on which several algorithms rest. Pure functions; any thread.
+/// Reduction along given trees, on which several algorithms rest. Pure functions; thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-/// The gossip exchange: every worker has a copy of the model, computes with its own, and sends half
-/// of it to one other worker after each step (stochastic gradient push: Assran et al., arXiv
-/// 1811.10792; push-sum: Kempe et al., FOCS 2003). A worker's traffic does not grow with the number
-/// of workers. docs/design/0023-gossip.md says what follows.
+/// The gossip exchange: every worker has a copy of the model, computes with its own, and sends it,
+/// with half of its weight, to one other worker after each step (stochastic gradient push: Assran
+/// et al., arXiv 1811.10792; push-sum: Kempe et al., FOCS 2003). A worker's traffic does not grow
+/// with the number of workers. docs/design/0023-gossip.md says what follows.
 ///
 /// A worker has, for each range, the de-biased values z and a push-sum weight w; the numerator x of
 /// the papers is w z. A worker sends a part of its weight with its values, which does not change

@@ -1,5 +1,5 @@
-/// Checks the messages of the ownership exchange before any core receives them. Pure functions; any
-/// thread.
+/// Checks the messages of the ownership exchange before any core receives them. Pure functions;
+/// thread-safe.
 #pragma once
 
 #include "starling/engine/exchange/ownership/messages.hpp"

@@ -1,5 +1,5 @@
 /// A chain behind an interface, so that sets with different operations have one type. Records cross
-/// the interface in batches: there is no virtual call for each of them. Any thread.
+/// the interface in batches: there is no virtual call for each of them. Thread-safe.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-/// Chains that bring equal keys together after a shuffle by hash. Any thread.
+/// Chains that bring equal keys together after a shuffle by hash. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -40,7 +40,7 @@ class ReduceChain : public StageReaderChain {
     run_located(
         [&] {
           while (reader.get()) {
-            read_hash(reader, reader.get()->hash, add);
+            read_records_with_hash(reader, reader.get()->hash, add);
             if (!groups.drain(use)) return;
           }
         },
@@ -72,7 +72,7 @@ class GroupChain : public StageReaderChain {
     run_located(
         [&] {
           while (reader.get()) {
-            read_hash(reader, reader.get()->hash, add);
+            read_records_with_hash(reader, reader.get()->hash, add);
             if (!groups.drain(use)) return;
           }
         },

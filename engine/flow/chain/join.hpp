@@ -1,4 +1,4 @@
-/// Joins: chains that read two shuffles of the same partitioner. Any thread.
+/// Joins: chains that read two shuffles of the same partitioner. Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -104,8 +104,10 @@ class JoinChain {
         [&] {
           while (left.get() || right.get()) {
             const std::uint64_t hash = std::min(next_hash(left), next_hash(right));
-            read_hash(left, hash, [&](const auto& r) { groups[r.key].first.push_back(r.value); });
-            read_hash(right, hash, [&](const auto& r) { groups[r.key].second.push_back(r.value); });
+            read_records_with_hash(left, hash,
+                                   [&](const auto& r) { groups[r.key].first.push_back(r.value); });
+            read_records_with_hash(right, hash,
+                                   [&](const auto& r) { groups[r.key].second.push_back(r.value); });
             if (!groups.drain(emit)) return;
           }
         },

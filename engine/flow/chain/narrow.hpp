@@ -1,5 +1,5 @@
 /// Narrow operations: each part of their result depends on one part of their input, so they run in
-/// the loop of their source. Any thread.
+/// the loop of their source. Thread-safe.
 #pragma once
 
 #include <functional>

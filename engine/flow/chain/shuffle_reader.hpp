@@ -1,4 +1,4 @@
-/// Chains that read what a stage has shuffled or kept. Any thread.
+/// Chains that read what a stage has shuffled or kept. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace starling::flow {
 
-/// The records that all tasks of a stage have for one part, in the order `Less`. One thread.
+/// The records that all tasks of a stage have for one part, in the order `Less`. Not thread-safe.
 template <class R, class Less>
 class ShuffleReader {
  public:
@@ -100,9 +100,10 @@ class SortChain : public StageReaderChain {
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {
-    ShuffleReader<Sorted<K, T>, KeyOrder> reader{task, stage(), part};
+    ShuffleReader<WithSortKey<K, T>, KeyOrder> reader{task, stage(), part};
     read_all(
-        reader, part, [](const Sorted<K, T>& sorted) -> const T& { return sorted.value; }, sink);
+        reader, part, [](const WithSortKey<K, T>& sorted) -> const T& { return sorted.value; },
+        sink);
   }
 };
 

@@ -1,5 +1,5 @@
-/// Sources without input: the values of a container, and values that a function generates. Any
-/// thread.
+/// Sources without input: the values of a container, and values that a function generates.
+/// Thread-safe.
 #pragma once
 
 #include <functional>

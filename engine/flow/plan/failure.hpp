@@ -1,4 +1,4 @@
-/// Why a task failed, and at which record. Plain values; any thread.
+/// Why a task failed, and at which record. Plain values; thread-safe to read.
 #pragma once
 
 #include <new>

@@ -1,5 +1,5 @@
 /// Plans. A plan lists the stages that an action needs, each after those whose outputs it reads.
-/// Plain values; any thread.
+/// Plain values; thread-safe to read.
 #pragma once
 
 #include <cstdint>

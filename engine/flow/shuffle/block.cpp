@@ -37,7 +37,7 @@ std::span<const std::byte> BlockReader::next() {
   if (checksum_of(buffer_) != block.checksum)
     throw TaskFailure{
         Error{"spilled data is damaged: its checksum has changed since it was "
-              "written; valid: a spill folder on another disk"}};
+              "written; try: a spill folder on another disk"}};
   return buffer_;
 }
 

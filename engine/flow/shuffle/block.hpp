@@ -20,13 +20,14 @@ struct Block {
   std::uint64_t checksum = 0;
 };
 
-/// The blocks of one run, in its order. Plain values: any thread may read them.
+/// The blocks of one run, in its order. Plain values; thread-safe to read.
 struct SpilledBlocks {
   std::shared_ptr<SpillFile> file;
   std::vector<Block> blocks;
 };
 
-/// Collects the bytes of records into blocks of at least 64 KiB, except for the last. One thread.
+/// Collects the bytes of records into blocks of at least 64 KiB, except for the last. Not
+/// thread-safe.
 class BlockWriter {
  public:
   explicit BlockWriter(std::shared_ptr<SpillFile> file) : written_{std::move(file), {}} {}
@@ -43,7 +44,7 @@ class BlockWriter {
   Bytes buffer_;
 };
 
-/// Requires: the blocks outlive the reader. One thread.
+/// Requires: the blocks outlive the reader. Not thread-safe.
 class BlockReader {
  public:
   explicit BlockReader(const SpilledBlocks& spilled) : spilled_(spilled) {}

@@ -1,4 +1,4 @@
-/// Divides the records of a task among the parts of the next stage. One thread.
+/// Divides the records of a task among the parts of the next stage. Not thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// The combiner: a buffer that holds one record for each key and adds the values of equal keys as
-/// they come, so that a shuffle moves each key at most once a run. One thread.
+/// they come, so that a shuffle moves each key at most once a run. Not thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,29 +1,27 @@
-/// Groups of equal keys in runs that are sorted by hash. One thread.
+/// Groups records with equal keys that are read from runs sorted by hash. Not thread-safe.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <utility>
 #include <vector>
 
-#include "starling/engine/flow/shuffle/merge.hpp"
-#include "starling/engine/flow/shuffle/order.hpp"
-
 namespace starling::flow {
 
-/// Values by key, for the few keys with one hash: almost always there is one.
+/// A map from keys to values, searched from its beginning: it holds only the keys that share one
+/// hash, of which there is nearly always one.
 template <class K, class A>
 class KeyGroups {
  public:
-  /// Returns the value of `key`, or an empty one if the key is new.
+  /// Returns the value of `key`; adds the key with the value A{} if it is new.
   A& operator[](const K& key) {
     for (auto& [known, value] : groups_)
       if (known == key) return value;
     return groups_.emplace_back(key, A{}).second;
   }
 
-  /// Calls `use(key, value)` for each key in the order in which they came. `use` may move from
-  /// both, and returns false to stop; then this returns false.
+  /// Calls `use(key, value)` for each key, in the order in which the keys were added, and removes
+  /// all keys. `use` may move from both. If it returns false, drain() stops there, removes nothing
+  /// and returns false; otherwise drain() returns true.
   template <class Use>
   bool drain(const Use& use) {
     for (auto& [key, value] : groups_)
@@ -36,10 +34,10 @@ class KeyGroups {
   std::vector<std::pair<K, A>> groups_;
 };
 
-/// Calls `add(record)` for all records of `reader` with the hash `hash`, which must be the smallest
-/// that is left.
+/// Calls `add(record)` for each record of `reader` with the hash `hash`, and moves `reader` behind
+/// them. Requires: no hash that `reader` has left is smaller.
 template <class Reader, class Add>
-void read_hash(Reader& reader, std::uint64_t hash, const Add& add) {
+void read_records_with_hash(Reader& reader, std::uint64_t hash, const Add& add) {
   for (; reader.get() && reader.get()->hash == hash; reader.advance()) add(*reader.get());
 }
 

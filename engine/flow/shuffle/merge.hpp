@@ -1,5 +1,5 @@
-/// Merges sorted runs into one sorted sequence, with little memory for each spilled run. One
-/// thread.
+/// Merges sorted runs into one sorted sequence, with little memory for each spilled run. Not
+/// thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-/// The orders of the records in the runs of a shuffle. Plain values; any thread.
+/// The records of a shuffle's runs, and the orders by which runs are sorted. Plain values;
+/// thread-safe to read.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace starling::flow {
 
-/// A key with the hash by which its runs are sorted, and a value.
+/// A pair of a key and a value, with the hash of the key, by which its run is sorted.
 template <class K, class V>
 struct Keyed {
   std::uint64_t hash = 0;
@@ -17,16 +18,16 @@ struct Keyed {
   static constexpr auto fields(auto& m) { return std::tie(m.hash, m.key, m.value); }
 };
 
-/// A value with the key by which sort_by() sorts it.
+/// A record with the key by which sort_by() sorts it.
 template <class K, class T>
-struct Sorted {
+struct WithSortKey {
   K key{};
   T value{};
 
   static constexpr auto fields(auto& m) { return std::tie(m.key, m.value); }
 };
 
-/// Records stay in the order in which they came.
+/// Compares no record as less than another, so a stable sort keeps the order of arrival.
 struct ArrivalOrder {
   template <class R>
   bool operator()(const R&, const R&) const noexcept {
@@ -34,8 +35,8 @@ struct ArrivalOrder {
   }
 };
 
-/// Records with equal keys come together, because their hashes are equal. A key needs no order of
-/// its own for that.
+/// Orders records by the hash of their key. Records with equal keys have equal hashes, so they are
+/// read one after another, without an order of the keys; keys that differ may share a hash.
 struct HashOrder {
   template <class R>
   bool operator()(const R& a, const R& b) const noexcept {
@@ -43,6 +44,7 @@ struct HashOrder {
   }
 };
 
+/// Orders records by their key.
 struct KeyOrder {
   template <class R>
   bool operator()(const R& a, const R& b) const {

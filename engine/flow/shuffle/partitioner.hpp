@@ -1,4 +1,5 @@
-/// Partitioners decide to which part of the next stage a record goes. Plain values; any thread.
+/// Partitioners decide to which part of the next stage a record goes. Plain values; thread-safe to
+/// read.
 #pragma once
 
 #include <algorithm>

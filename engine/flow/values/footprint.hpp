@@ -1,5 +1,5 @@
-/// Estimates of the memory that records take, which decide when a task spills. Pure functions; any
-/// thread.
+/// Estimates of the memory that records take, which decide when a task spills. Pure functions;
+/// thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// Hashes of keys, which are the same on every machine and with every standard library, so that all
-/// nodes of a job put a key into the same part. Pure functions; any thread.
+/// nodes of a job put a key into the same part. Pure functions; thread-safe.
 #pragma once
 
 #include <bit>

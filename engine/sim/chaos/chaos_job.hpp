@@ -1,5 +1,5 @@
 /// The job that a chaos run trains: its members and its updates. The values of a range show which
-/// updates were applied to it (see invariant_checker.hpp). Immutable; any thread.
+/// updates were applied to it (see invariant_checker.hpp). Immutable; thread-safe.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@
 
 namespace starling::sim {
 
-/// Immutable; any thread. The functions with a core require that it is a member.
+/// Immutable; thread-safe. The functions with a core require that it is a member.
 class ExchangeOracle {
  public:
   using MemberCore = core::MemberCore;

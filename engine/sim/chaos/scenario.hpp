@@ -1,5 +1,6 @@
 /// A scenario of deterministic simulation testing: a small job, its network, and the faults that
-/// happen to it. A scenario is drawn from a seed or read from a file. Pure values; any thread.
+/// happen to it. A scenario is drawn from a seed or read from a file. Plain values; thread-safe to
+/// read.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace starling::sim {
 /// A set of nodes: bit i stands for node i.
 using NodeSet = std::uint64_t;
 
-/// A fault, or a member that joins or leaves.
+/// A change in the run: a fault or, although they are none, a member that joins or leaves.
 struct Fault {
   enum class Kind {
     /// The process ends in the middle of an event. A new incarnation joins after `lasts`, unless
@@ -39,10 +40,12 @@ struct Fault {
     /// The node wants to leave.
     leave,
   };
+  /// The number of kinds.
   static constexpr std::size_t kinds = 8;
 
   Kind kind = Kind::crash;
   NodeId node = 0;
+  /// When the fault begins, from the start of the run.
   Time at{};
   /// How long the fault lasts.
   Time lasts{};
@@ -54,7 +57,7 @@ struct Fault {
   NodeId other = 0;
   bool is_two_way = false;
 
-  /// Returns true if `group` contains the node.
+  /// Returns true if `group` contains node `id`.
   [[nodiscard]] bool has_in_group(NodeId id) const { return (group >> id) % 2 == 1; }
   /// Returns true if the fault lasts longer than `stuck_after`. Meanwhile the job may end, or go on
   /// without the node.
@@ -73,7 +76,7 @@ struct Scenario {
   core::Mode mode = core::Mode::peer;
   /// The name of an exchange (core/training/exchanges.hpp).
   std::string exchange = "owners";
-  /// core::ExchangeOptions::cache.
+  /// True if workers keep what they have read; see core::ExchangeOptions::cache.
   bool cache = false;
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::distributed();
@@ -106,29 +109,32 @@ struct Scenario {
   [[nodiscard]] std::uint32_t founders() const {
     return workers + servers + (has_coordinator() ? 1U : 0U);
   }
-  /// Returns the node of the first coordinator. Requires: has_coordinator(). Its successor is the
-  /// lowest of the other nodes, unless a member has joined that is neither a worker nor an owner.
+  /// Returns the node of the first coordinator. If it ends, a member that has joined and is neither
+  /// a worker nor an owner succeeds it or, if there is none, the lowest of the other nodes.
+  /// Requires: has_coordinator().
   [[nodiscard]] NodeId coordinator() const { return workers + servers; }
 
   bool operator==(const Scenario&) const = default;
 };
 
-/// A member ends the job if it suspects another for this long and the council decides nothing. The
-/// default of core::CouncilOptions would make runs too long.
+/// The core::CouncilOptions::stuck_after of scenarios, shorter than the default to keep runs short:
+/// a member ends the job if it suspects another for this long and the council decides nothing.
 inline constexpr Time stuck_after = std::chrono::seconds{10};
 
 /// All node numbers of a scenario are below this, also those of nodes that join later.
 inline constexpr std::uint32_t nodes_max = 24;
 
-/// Returns the predicates that scenarios may have as barriers, beside the built-in rules: `soon`
-/// decides by the times at which others push.
+/// Returns the predicates that scenarios may have as barriers, beside the built-in rules. With
+/// `soon`, a worker waits for others that are behind and whose last interval between pushes makes
+/// their next push likely within 10 ms of its own.
 [[nodiscard]] std::span<const barrier::Predicate> scenario_predicates();
 
 /// Draws the scenario of a seed.
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed);
 
-/// Returns a text that parse_scenario() reads back. Each line has a key and a value; the last line
-/// has the number of faults. `#` begins a comment.
+/// Returns a text that parse_scenario() reads back. Each line has a key and a value. Each fault has
+/// a line with the key `fault`. The last line has the key `faults` and the number of these lines,
+/// so that a text that was cut off is an error. `#` begins a comment.
 [[nodiscard]] std::string print(const Scenario& scenario);
 
 /// Parses a scenario. Returns an error that names the line if the text is incomplete, has an

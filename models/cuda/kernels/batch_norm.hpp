@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "starling/models/cuda/kernels/index.hpp"
+#include "starling/models/kernels/host_device.hpp"
 
 namespace starling::models::cuda {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "starling/models/cuda/kernels/index.hpp"
+#include "starling/models/kernels/host_device.hpp"
 
 namespace starling::models::cuda {
 

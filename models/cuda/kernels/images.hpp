@@ -6,6 +6,7 @@
 
 #include "starling/models/cuda/kernels/index.hpp"
 #include "starling/models/cuda/kernels/philox.hpp"
+#include "starling/models/kernels/host_device.hpp"
 
 namespace starling::models::cuda {
 

@@ -1,12 +1,7 @@
-/// Internal: the index with which a kernel body is called. A body is a function object that is
-/// called for each index from 0 to a size: on the device by for_each() of launch.hpp, in tests by a
-/// loop on the host, so that the arithmetic is tested without a device. No two calls of one launch
-/// write the same element.
+/// Internal: the type of the index with which kernel bodies (launch.hpp) are called.
 #pragma once
 
 #include <cstdint>
-
-#include "starling/models/kernels/host_device.hpp"
 
 namespace starling::models::cuda {
 

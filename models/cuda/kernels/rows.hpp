@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "starling/models/cuda/kernels/index.hpp"
+#include "starling/models/kernels/host_device.hpp"
 
 namespace starling::models::cuda {
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "starling/models/cuda/kernels/index.hpp"
+#include "starling/models/kernels/host_device.hpp"
 #include "starling/models/optimizer/clip.hpp"
 #include "starling/models/optimizer/optimizer.hpp"
 

@@ -1,6 +1,6 @@
 /// Internal: threshold compression (models/optimizer/gradient_compression.hpp) of a gradient in a
 /// device's memory. The residual, the part of the gradients that was not sent, stays there. Chooses
-/// the same elements in the same order as the compression on the host. One thread at a time.
+/// the same elements in the same order as the compression on the host. Not thread-safe.
 #pragma once
 
 #include <cstddef>

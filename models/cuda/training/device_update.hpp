@@ -1,6 +1,6 @@
 /// Internal: runs an optimiser on a device. One kernel clips the gradient, adds weight decay and
 /// updates all parameters, also the untrained ones. If the gradient's norm is clipped, two kernels
-/// compute the norm first. One thread at a time.
+/// compute the norm first. Not thread-safe.
 #pragma once
 
 #include <cstddef>

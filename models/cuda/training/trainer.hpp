@@ -1,7 +1,7 @@
 /// Trains a net on one device. Parameters, gradient and optimiser state stay on the device, a step
-/// is one recorded graph, and the next batch is copied while the current step runs. A Trainer
-/// uses none of the framework's workers, whose gradients are computed by Net::gradient. This header
-/// includes no CUDA header. One thread at a time.
+/// is one recorded graph, and the next batch is copied while the current step runs. A Trainer uses
+/// none of the framework's workers, whose gradients are computed by Net::gradient. This header
+/// includes no CUDA header. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 /// Reads the rows of a text file as cells and finds the columns that hold labels, row names and
-/// features. Internal to models/data; users call load(). One thread at a time.
+/// features. Internal to models/data; users call load(). Not thread-safe.
 #pragma once
 
 #include <cstddef>

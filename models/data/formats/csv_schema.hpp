@@ -1,5 +1,5 @@
 /// Internal: decides which columns of a text file hold numbers and which hold categories. For test
-/// data the training data decide it, for training data all rows of the file. One thread at a time.
+/// data the training data decide it, for training data all rows of the file. Not thread-safe.
 #pragma once
 
 #include <algorithm>

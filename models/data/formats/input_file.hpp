@@ -1,4 +1,4 @@
-/// Reads a data file, gzip or plain, from its beginning to its end. One thread at a time.
+/// Reads a data file, gzip or plain, from its beginning to its end. Not thread-safe.
 #pragma once
 
 #include <cstddef>

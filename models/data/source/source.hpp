@@ -14,7 +14,7 @@
 ///     ratings[:users=500,items=400,rank=8,n=40000,noise=0.1]
 ///
 /// The name of a file must not contain `,` or `=`. For data of another kind, users build a Table
-/// themselves. Plain values; any thread may use them.
+/// themselves. Plain values; thread-safe to read.
 #pragma once
 
 #include <cstdint>

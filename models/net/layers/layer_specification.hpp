@@ -1,5 +1,5 @@
 /// Specifications: the numbers that define what a layer computes, so that another device can make
-/// its own kernels for the same plan and parameters. Plain values; any thread.
+/// its own kernels for the same plan and parameters. Plain values; thread-safe to read.
 #pragma once
 
 #include <cstddef>

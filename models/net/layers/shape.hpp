@@ -1,4 +1,4 @@
-/// The shape of one sample, as input or output of a layer. Plain values; any thread.
+/// The shape of one sample, as input or output of a layer. Plain values; thread-safe to read.
 #pragma once
 
 #include <cstddef>

@@ -63,8 +63,7 @@ TEST(JobSlots, RefuseTheNameOfAnotherJob) {
   EXPECT_TRUE(slots.check_name("", 3));
   const auto refused = slots.check_name("x", 3);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message,
-            "has a job called 'x' already (softmax); valid: another --name");
+  EXPECT_EQ(refused.error().message, "has a job called 'x' already (softmax); try: another --name");
   slots.release(1);
   EXPECT_TRUE(slots.check_name("x", 3));
 }

@@ -55,11 +55,11 @@ TEST(JobSlots, LimitThreadsInTotalAndPerClient) {
 TEST(JobSlots, KeepTheirClientWhenTheJobGetsANewId) {
   JobSlots slots{{}};
   EXPECT_TRUE(slots.reserve(1, {{"model", "x"}}, "alice", 0s));
-  slots.rename_job(1, 2);
+  slots.change_id(1, 2);
   EXPECT_EQ(slots.find(1), nullptr);
   ASSERT_NE(slots.find(2), nullptr);
   EXPECT_EQ(slots.find(2)->client, "alice");
-  slots.rename_job(7, 2);
+  slots.change_id(7, 2);
   EXPECT_NE(slots.find(2), nullptr) << "there is no job 7 to replace it";
 }
 

@@ -176,7 +176,7 @@ TEST(Spilling, LeavesNoFilesAndHasABound) {
                           .value();
   EXPECT_EQ(big_set(engine).group_by_key().count().error().message,
             folder.string() +
-                ": spilled data takes more than 1000000 bytes; valid: a higher spill_bytes_max, or "
+                ": spilled data takes more than 1000000 bytes; try: a higher spill_bytes_max, or "
                 "more memory (after 2 attempts)");
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   std::filesystem::remove_all(folder);

@@ -149,10 +149,13 @@ TEST(InvalidTouchedRows, FailTheJobWithTheReason) {
     const std::string error = outcome.value().error;
     return error.substr(error.find("touched"));
   };
-  EXPECT_EQ(failure({{2, {0}}}), "touched(): parameter 2: the model has no such parameter");
-  EXPECT_EQ(failure({{1, {0}}}), "touched(): parameter 1: is not row-sparse");
-  EXPECT_EQ(failure({{0, {2, 1}}}), "touched(): parameter 0: rows must ascend, each once");
-  EXPECT_EQ(failure({{0, {1, 4}}}), "touched(): parameter 0: row 4 of 4");
+  EXPECT_EQ(failure({{2, {0}}}),
+            "touched(): parameter 2: the model has no such parameter; valid: 0 to 1");
+  EXPECT_EQ(failure({{1, {0}}}),
+            "touched(): parameter 1: is not row-sparse; valid: a parameter with row_sparse set");
+  EXPECT_EQ(failure({{0, {2, 1}}}),
+            "touched(): parameter 0: row 1 follows row 2; valid: ascending rows, each once");
+  EXPECT_EQ(failure({{0, {1, 4}}}), "touched(): parameter 0: has no row 4; valid: rows 0 to 3");
 }
 
 TEST_P(EveryMode, EndsWithTheErrorOfAThrowingPredicate) {

@@ -1,4 +1,4 @@
-/// Counts the copies of the ranges of a job's model that nodes hold. Pure; any thread.
+/// Counts the copies of the ranges of a job's model that nodes hold. Pure functions; thread-safe.
 #pragma once
 
 #include <string>

@@ -65,7 +65,7 @@ inline constexpr FetchTimeouts short_timeouts{std::chrono::seconds{3}, std::chro
 /// For the final model.
 inline constexpr FetchTimeouts long_timeouts{std::chrono::seconds{60}, std::chrono::seconds{30}};
 
-/// Follows one job. Blocking; one thread at a time.
+/// Follows one job. Blocking; not thread-safe.
 class Follower {
  public:
   /// The first poll asks the node at `seed`, later ones all nodes that a node has named. Gives up

@@ -1,5 +1,5 @@
-/// Finds the job that a user names by its name, its number, or the beginning of either. Pure; any
-/// thread.
+/// Finds the job that a user names by its name, its number, or the beginning of either. Pure
+/// functions; thread-safe.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// Computes the progress of a job, and how long it still takes. Pure; any thread.
+/// Computes the progress of a job, and how long it still takes. Pure functions; thread-safe.
 #pragma once
 
 #include <optional>

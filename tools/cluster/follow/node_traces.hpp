@@ -15,7 +15,7 @@
 
 namespace starling::program {
 
-/// One thread at a time.
+/// Not thread-safe.
 class NodeTraces {
  public:
   /// Holds at most `intervals_max` intervals and those of one more reply.

@@ -10,7 +10,7 @@
 
 namespace starling::program {
 
-/// Blocking; one thread at a time. Nodes keep the latest intervals of their workers
+/// Blocking; not thread-safe. Nodes keep the latest intervals of their workers
 /// (actor::TraceBuffer); this object fetches them while the job runs, so a node that dies loses
 /// only those since the last request. A node is asked once in `interval_min`, for at most
 /// actor::TraceBuffer::read_max intervals, and no more once the traces are full.

@@ -1,5 +1,5 @@
 /// Reads and writes key files, and the folder in which the administrator of a cluster keeps the
-/// cluster's key and the lists of issued and revoked certificates. Blocking; any thread.
+/// cluster's key and the lists of issued and revoked certificates. Blocking; thread-safe.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 /// Compares published claims about the barriers of a study with its simulated and its live runs.
-/// Plain values and functions; any thread.
+/// Plain values and pure functions; thread-safe to read and call.
 #pragma once
 
 #include <string>

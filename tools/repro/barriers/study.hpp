@@ -1,6 +1,5 @@
 /// The runs of `starling repro barriers`: barriers of the literature, simulated on small clusters
-/// and live, and the map of which barrier wins where. One thread at a time; the simulations use
-/// several.
+/// and live, and the map of which barrier wins where. Not thread-safe; the simulations use several.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 /// The report of a barrier study as a document, with its plots, and its data as CSV and JSON. Plain
-/// values and functions; any thread.
+/// values and pure functions; thread-safe to read and call.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 /// The algorithms of collectives, and the grammar that names them. A new algorithm is one file in
-/// this folder and one name in the list. Pure functions; any thread.
+/// this folder and one name in the list. Pure functions; thread-safe.
 ///
 ///     auto algorithm = parse_algorithm("bcube:k=2").value();
 ///     Schedule schedule = make_schedule(algorithm, Operation::all_reduce, 16, 0).value();

@@ -1,4 +1,4 @@
-/// Chooses the algorithm that takes the least time in the cost model. Pure functions; any thread.
+/// Chooses the algorithm that takes the least time in the cost model. Pure functions; thread-safe.
 #pragma once
 
 #include <vector>
