@@ -37,6 +37,9 @@ std::string speed_up(double one_node_seconds, double seconds) {
   return fmt::format("{:.1f}", one_node_seconds / seconds);
 }
 
+/// A layer that nobody shares exchanges nothing.
+std::string exchange_time(double seconds) { return seconds > 0 ? print_time(seconds) : "-"; }
+
 std::string layers_table(const ScaleReport& report) {
   TextTable table{{"layer", "parameters", "GFLOP", "FLOP/byte", "groups", "by bytes", "a pass",
                    "gradient", "activations"}};
@@ -49,8 +52,8 @@ std::string layers_table(const ScaleReport& report) {
                           fmt::format("{:.1f}", layer.flops_per_byte()),
                           std::to_string(plan.groups),
                           fmt::format("{:.3g}", scaling::groups_by_bytes(report.job, layer)),
-                          print_time(plan.pass_seconds), print_time(plan.gradient.seconds),
-                          print_time(plan.gather.seconds + plan.scatter.seconds)});
+                          print_time(plan.pass_seconds), exchange_time(plan.gradient.seconds),
+                          exchange_time(plan.gather.seconds + plan.scatter.seconds)});
   }
   return plain_text(table);
 }

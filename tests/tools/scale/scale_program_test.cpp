@@ -35,7 +35,7 @@ TEST(Scale, PrintsThePublishedOperationsAByte) {
   EXPECT_TRUE(contains(ran.out, "; 132863336 parameters; ")) << ran.out;
   EXPECT_TRUE(contains(ran.out, ", 1217.7 in convolutions\n")) << ran.out;
   EXPECT_TRUE(contains(ran.out, "\nlayers on 64 nodes\n")) << ran.out;
-  EXPECT_TRUE(contains(ran.out, "\nlayer23.dense   102764544")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "\nlayer23.dense    102764544")) << ran.out;
 }
 
 TEST(Scale, ReadsANetsFileAndBuiltInNets) {
