@@ -223,9 +223,10 @@ class JobRunner {
 
 Result<void> check(const JobOptions& options) {
   const auto recheck = options.recheck.value_or(core::default_recheck(options.mode));
-  if (auto valid = core::check(options.mode, options.barrier, recheck, options.workers); !valid)
+  if (auto valid = core::check_exchange(options.exchange, options.mode, options.barrier, recheck,
+                                        options.workers);
+      !valid)
     return valid;
-  if (auto valid = core::check_exchange(options.exchange, options.mode); !valid) return valid;
   if (options.cache)
     if (auto valid = core::check_cache(options.exchange, options.mode, options.barrier); !valid)
       return valid;

@@ -116,7 +116,8 @@ struct Write {
 };
 
 /// Bulk-synchronous jobs only: announce that the worker has joined and writes the update of each
-/// step after `step`, then call on_written with `step`.
+/// step after `step`, then call on_written with `step`. If the exchange is the barrier, `step` is
+/// 0, and on_written is called with the step after which the worker writes.
 struct Enter {
   Step step = 0;
 };

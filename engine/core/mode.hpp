@@ -34,8 +34,10 @@ enum class Mode {
 /// Returns an error, which names valid values, if the job cannot work: if it has no workers, if its
 /// barrier draws larger samples than it has workers, or if no member sees every worker's step in
 /// `mode`, and the barrier needs every step or the recheck policy is `arrival`; or if a coordinator
-/// does, and the barrier is weighted.
+/// does, and the barrier is weighted. `is_exchange_barrier`: the job's exchange is itself the
+/// barrier (exchange.hpp), so no member needs to see every step.
 [[nodiscard]] Result<void> check(Mode mode, const barrier::Barrier& barrier,
-                                 const barrier::Recheck& recheck, std::size_t workers);
+                                 const barrier::Recheck& recheck, std::size_t workers,
+                                 bool is_exchange_barrier = false);
 
 }  // namespace starling::core

@@ -73,6 +73,7 @@ class MergeApplier final : public Applier {
     for (const RoundPart& part : round)
       if (!part.update.empty()) apply(layout, id, values, part.update, 1);
   }
+  [[nodiscard]] bool averages_rounds() const noexcept override { return false; }
 
  private:
   Merge<T> merge_;

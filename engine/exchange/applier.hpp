@@ -61,6 +61,10 @@ class Applier {
   virtual void apply_round(const Layout& layout, RangeId range, RangeValues& values,
                            std::span<const RoundPart> round, RoundScratch& scratch) const = 0;
 
+  /// True if apply_round() applies the mean of the updates, weighed by their samples; false if it
+  /// applies one after the other.
+  [[nodiscard]] virtual bool averages_rounds() const noexcept { return true; }
+
   /// Moves the values toward those of another copy of the range: by `part`, 0 to 1, of the
   /// difference. The state of the optimiser stays. Requires: `other` holds the whole range.
   void mix(RangeValues& values, const Slice& other, double part) const;

@@ -69,6 +69,8 @@ struct ReadDone {
 /// The answer to a Write or an Enter: the update counts, because everybody whom the barrier lets
 /// pass after this reads it.
 struct Written {
+  /// That of the Write or Enter; if the exchange is the barrier, an Enter is answered with the step
+  /// after which the worker begins.
   Step step;
 };
 /// Send the observer this state: part of the answer to a Snapshot.
@@ -134,8 +136,12 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { E::supports(Mode::peer) } -> std::same_as<bool>;
   /// True if the exchange can gather the updates of a step (ExchangeOptions::bsp).
   { E::gathers } -> std::convertible_to<bool>;
-  /// True if the exchange mixes copies of the model, which takes updates that are gradients: those
-  /// of an algorithm need not be sums.
+  /// True if a step counts only once the exchange has the updates of all workers for it. Then the
+  /// exchange is itself the barrier bsp, no member needs to see every step, and a worker that joins
+  /// asks the exchange at which step to begin (Enter).
+  { E::is_barrier } -> std::convertible_to<bool>;
+  /// True if the exchange mixes copies of the model or sums updates, which takes updates that are
+  /// gradients: those of an algorithm need not be sums.
   { E::needs_gradients } -> std::convertible_to<bool>;
   /// True if the council decides which members have which ranges (Configuration::ranges). If not,
   /// configurations name no ranges.
@@ -157,6 +163,10 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// Another member's worker has made its last step.
   exchange.on(context, ended);
   exchange.on_timer(context);
+
+  /// Returns false while this member, whose worker has ended, must not leave, because others may
+  /// lack an update of it that counts.
+  { constant.may_leave() } -> std::same_as<bool>;
 
   // --- for observers and actors that are not members ---
   /// Answers with the states of the ranges for which this member answers.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 namespace starling::core {
 namespace {
@@ -46,6 +47,26 @@ RangeState state_of(RangeId range, const RangeValues& values, const StepsOfWorke
     state.ledger[worker.id] = {worker.incarnation, steps.step, steps.samples};
   }
   return state;
+}
+
+bool is_senders_worker(const ExchangeScope& scope) {
+  const Member* sender = scope.configuration.find(scope.from);
+  return sender != nullptr && sender->works;
+}
+
+bool has_valid_workers(const ExchangeScope& scope, const std::vector<WorkerProgress>& workers) {
+  return std::ranges::adjacent_find(workers, std::greater_equal<>{}, &WorkerProgress::worker) ==
+             workers.end() &&
+         std::ranges::all_of(workers, [&](const WorkerProgress& progress) {
+           return progress.worker.id < scope.members_max && progress.step < barrier::finished &&
+                  progress.samples < barrier::finished;
+         });
+}
+
+bool is_valid(const ExchangeScope& scope, RangeId range, const ModelCopy& copy) {
+  return scope.has_range(range) && copy.state.range == range && !copy.state.value.rows &&
+         !copy.state.slots.rows && scope.fits_range(range, copy.state.value) &&
+         has_valid_workers(scope, copy.progress);
 }
 
 CopySource::Next CopySource::begin(std::span<const MemberIncarnation> others) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -35,6 +36,24 @@ using StepsOfWorkers = std::map<MemberIncarnation, WorkerSteps>;
 
 /// Returns those that have made a step.
 [[nodiscard]] std::vector<WorkerProgress> progress_of(const StepsOfWorkers& workers);
+
+/// A copy of a range.
+struct ModelCopy {
+  /// Without a ledger.
+  RangeState state;
+  /// Ascending by worker.
+  std::vector<WorkerProgress> progress;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.state, m.progress); }
+};
+
+/// Returns true if the sender of the message is a worker.
+[[nodiscard]] bool is_senders_worker(const ExchangeScope& scope);
+/// Returns true if a correct member may send this progress.
+[[nodiscard]] bool has_valid_workers(const ExchangeScope& scope,
+                                     const std::vector<WorkerProgress>& workers);
+/// Returns true if a correct member may send this copy of the range.
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, RangeId range, const ModelCopy& copy);
 
 /// Answers a read from a worker's copies. `values_of(range)` returns the RangeValues of a range.
 template <class ValuesOf>

@@ -19,6 +19,7 @@ ExchangeType type_of() {
           .summary = E::summary,
           .supports = &E::supports,
           .gathers = E::gathers,
+          .is_barrier = E::is_barrier,
           .needs_gradients = E::needs_gradients,
           .places_ranges = E::places_ranges,
           .answerer = &E::answerer,
@@ -84,10 +85,27 @@ Result<void> check_exchange(std::string_view name, Mode mode) {
                " mode; valid: mode " + valid + ", or another exchange"};
 }
 
+Result<void> check_exchange(std::string_view name, Mode mode, const barrier::Barrier& barrier,
+                            const barrier::Recheck& recheck, std::size_t workers) {
+  const ExchangeType* type = find_exchange(name);
+  const bool is_barrier = type != nullptr && type->is_barrier && type->supports(mode);
+  if (auto valid = check(mode, barrier, recheck, workers, is_barrier); !valid) return valid;
+  if (auto valid = check_exchange(name, mode); !valid || !is_barrier) return valid;
+  if (!barrier::is_bsp(barrier))
+    return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
+                 " waits in each step for the updates of all workers, which is barrier bsp; "
+                 "valid: barrier bsp, or another exchange"};
+  if (workers > allreduce_workers_max)
+    return Error{"workers=" + std::to_string(workers) + ": exchange " + std::string{name} +
+                 " sums the updates of at most " + std::to_string(allreduce_workers_max) +
+                 "; valid: fewer workers, or another exchange"};
+  return {};
+}
+
 Result<void> check_exchange_without_gradients(std::string_view name) {
   if (!exchange_type(name).needs_gradients) return {};
   return Error{"exchange: " + std::string{name} +
-               " mixes the workers' models, and this job's updates are no gradients; valid: " +
+               " needs updates that are gradients, and those of this job are not; valid: " +
                std::string{OwnershipExchange::name} + ", " + std::string{BroadcastExchange::name}};
 }
 

@@ -10,6 +10,7 @@
 
 #include "starling/base/result.hpp"
 #include "starling/engine/core/message_list.hpp"
+#include "starling/engine/exchange/allreduce/allreduce.hpp"
 #include "starling/engine/exchange/broadcast/broadcast.hpp"
 #include "starling/engine/exchange/gossip/gossip.hpp"
 #include "starling/engine/exchange/ownership/ownership.hpp"
@@ -18,7 +19,8 @@
 namespace starling::core {
 
 /// The exchange of a member.
-using AnyExchange = std::variant<OwnershipExchange, BroadcastExchange, GossipExchange>;
+using AnyExchange =
+    std::variant<OwnershipExchange, BroadcastExchange, GossipExchange, AllreduceExchange>;
 
 namespace detail {
 
@@ -43,9 +45,10 @@ struct ExchangeType {
   std::string_view name;
   std::span<const std::string_view> arguments;
   std::string_view summary;
-  /// As in the concept Exchange, like the next four.
+  /// As in the concept Exchange, like the next five.
   bool (*supports)(Mode mode);
   bool gathers;
+  bool is_barrier;
   bool needs_gradients;
   bool places_ranges;
   std::optional<MemberId> (*answerer)(const Configuration& configuration, RangeId range);
@@ -61,7 +64,12 @@ struct ExchangeType {
 [[nodiscard]] Result<void> check_exchange(std::string_view name);
 /// Refuses an exchange that jobs of this mode cannot use.
 [[nodiscard]] Result<void> check_exchange(std::string_view name, Mode mode);
-/// Refuses an exchange that mixes copies of the model, for a job whose updates are no gradients.
+/// Refuses a job of this mode, exchange, barrier, recheck policy and number of workers if it cannot
+/// work (also mode.hpp).
+[[nodiscard]] Result<void> check_exchange(std::string_view name, Mode mode,
+                                          const barrier::Barrier& barrier,
+                                          const barrier::Recheck& recheck, std::size_t workers);
+/// Refuses an exchange that needs gradients, for a job whose updates are none.
 [[nodiscard]] Result<void> check_exchange_without_gradients(std::string_view name);
 
 /// Refuses ExchangeOptions::cache for a job in which it could not keep its promise, or would keep

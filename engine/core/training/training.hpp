@@ -107,7 +107,10 @@ class Training {
   /// Stops the worker at the end of its step and, in a job of one process, the coordinator, which
   /// then stops all workers. The member keeps and serves its ranges.
   void stop(const Context& context);
-  [[nodiscard]] bool is_done() const { return !worker_ || worker_->is_done(); }
+  [[nodiscard]] bool is_done() const {
+    return (!worker_ || worker_->is_done()) &&
+           std::visit([](const auto& exchange) { return exchange.may_leave(); }, exchange_);
+  }
   [[nodiscard]] bool fits(const Configuration& configuration) const;
 
   template <class M>

@@ -32,9 +32,10 @@ void Worker::start(const Context& context) {
   begin_step(context);
 }
 
-/// Asks others at which step to begin, or waits for the coordinator's Proceed.
+/// Asks the exchange or others at which step to begin, or waits for the coordinator's Proceed.
 void Worker::enter(const Context& context) {
   phase_ = Phase::entering;
+  if (options_.enters_by_exchange) return context.out.push_back(Enter{});
   if (gate_ && gate_->enter(context)) begin_at(context, gate_->entry_step());
 }
 
@@ -241,6 +242,7 @@ void Worker::on_failure(const Context& context, Step step, const std::string& wh
 }
 
 void Worker::on_written(const Context& context, Step step) {
+  if (phase_ == Phase::entering && options_.enters_by_exchange) return begin_at(context, step);
   if (phase_ == Phase::writing && step == step_ + 1) finish_step(context);
 }
 

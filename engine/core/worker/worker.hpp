@@ -34,6 +34,8 @@ struct WorkerOptions {
   /// True in bulk-synchronous jobs whose exchange gathers the updates of a step: a worker that
   /// joins first announces itself (Enter), which counts as a step.
   bool bsp = false;
+  /// True if the exchange is itself the barrier: it says at which step a worker that joins begins.
+  bool enters_by_exchange = false;
   /// True if the worker asks before each step which ranges the step needs (Plan). False if each
   /// step needs all ranges.
   bool asks_for_plan = false;

@@ -39,6 +39,7 @@ class BroadcastExchange {
       "every worker has the whole model, and sends its updates to all others";
   static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
   static constexpr bool gathers = false;
+  static constexpr bool is_barrier = false;
   static constexpr bool needs_gradients = false;
   static constexpr bool places_ranges = false;
 
@@ -77,6 +78,7 @@ class BroadcastExchange {
   [[nodiscard]] std::vector<RangeId> full_ranges() const {
     return copied_ranges(*this, copies_.size());
   }
+  [[nodiscard]] static bool may_leave() { return true; }
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
   /// True if this member has a copy of the range.

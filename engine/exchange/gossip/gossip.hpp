@@ -42,6 +42,7 @@ class GossipExchange {
       "every worker has the whole model, and sends half of it to one other after each step";
   static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
   static constexpr bool gathers = false;
+  static constexpr bool is_barrier = false;
   static constexpr bool needs_gradients = true;
   static constexpr bool places_ranges = false;
   /// A worker keeps its weight of a range if it has less than this. A worker that is faster than
@@ -82,6 +83,7 @@ class GossipExchange {
   [[nodiscard]] std::vector<RangeId> full_ranges() const {
     return copied_ranges(*this, copies_.size());
   }
+  [[nodiscard]] static bool may_leave() { return true; }
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
   /// True if this member has a copy of the range.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "starling/engine/exchange/exchange.hpp"
+#include "starling/engine/exchange/whole_models.hpp"
 
 namespace starling::core {
 
@@ -51,16 +52,6 @@ struct ModelRequest {
 
   static constexpr std::string_view name = "model-request";
   static constexpr auto fields(auto& m) { return std::tie(m.range); }
-};
-
-/// A copy of a range, without its push-sum weight.
-struct ModelCopy {
-  /// Without a ledger.
-  RangeState state;
-  /// Ascending by worker.
-  std::vector<WorkerProgress> progress;
-
-  static constexpr auto fields(auto& m) { return std::tie(m.state, m.progress); }
 };
 
 /// Answers a ModelRequest. nullptr: the sender has no copy itself.

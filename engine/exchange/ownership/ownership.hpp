@@ -24,6 +24,7 @@ class OwnershipExchange {
       "each part of the model has owners, which apply the updates that workers push";
   static constexpr bool supports(Mode) { return true; }
   static constexpr bool gathers = true;
+  static constexpr bool is_barrier = false;
   static constexpr bool needs_gradients = false;
   static constexpr bool places_ranges = true;
 
@@ -57,6 +58,7 @@ class OwnershipExchange {
   [[nodiscard]] std::vector<WorkerProgress> progress() const { return replica_.shard().progress(); }
   [[nodiscard]] ReadCounts read_counts() const { return client_.counts(); }
   [[nodiscard]] std::vector<RangeId> full_ranges() const { return replica_.full_ranges(); }
+  [[nodiscard]] static bool may_leave() { return true; }
   [[nodiscard]] std::uint64_t changes() const { return replica_.changes(); }
 
   /// The ranges that this member owns, if any.

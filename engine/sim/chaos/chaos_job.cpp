@@ -128,12 +128,14 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   training.exchange.name = scenario_.exchange;
   training.exchange.cache = scenario_.cache;
   training.exchange.layout = layout_;
+  const core::ExchangeType& exchange = core::exchange_type(scenario_.exchange);
   // With gossip, workers have parts of updates. If pushes are applied as they arrive, momentum
-  // shows their order. If they are applied in rounds, they are merged one by one, because their
+  // shows their order. If they are applied in rounds, they or their sum are merged, because their
   // mean would not keep the counts whole; then a hash shows their order.
-  if (core::exchange_type(scenario_.exchange).name == core::GossipExchange::name)
+  if (exchange.name == core::GossipExchange::name)
     training.exchange.applier = std::make_shared<const CountingApplier>();
-  else if (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier))
+  else if (exchange.is_barrier ||
+           (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier)))
     training.exchange.applier = core::merge_applier<double>(merge);
   else
     training.exchange.applier = std::make_shared<const MomentumApplier>();

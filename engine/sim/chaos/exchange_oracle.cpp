@@ -169,6 +169,37 @@ class GossipOracle final : public WholeModelsOracle<core::GossipExchange> {
   }
 };
 
+// --- allreduce ----------------------------------------------------------------------------------
+
+class AllreduceOracle final : public WholeModelsOracle<core::AllreduceExchange> {
+ public:
+  Version version(const MemberCore& member, RangeId) const override {
+    return {0, exchange(member).round(), true};
+  }
+  /// A worker goes on when its own copy contains the round. If it dies then, the others may sum the
+  /// round without it.
+  core::Step steps_ahead() const override { return 1; }
+  std::optional<core::Step> round(const MemberCore& member) const override {
+    if (!exchange(member).has_copy(0)) return std::nullopt;
+    return exchange(member).round();
+  }
+  bool is_behind(const MemberCore& member, const MemberCore& first, RangeId) const override {
+    return !round(member) || round(member) != round(first);
+  }
+  std::string_view difference(const MemberCore& a, const MemberCore& b,
+                              RangeId range) const override {
+    const core::RangeState x = exchange(a).state(range);
+    const core::RangeState y = exchange(b).state(range);
+    if (!equal(x.value, y.value)) return "their values";
+    if (!equal(x.slots, y.slots)) return "the optimiser's slots";
+    if (x.updates != y.updates) return "the updates applied";
+    if (x.samples != y.samples) return "the samples seen";
+    if (x.round != y.round) return "their round";
+    if (x.ledger != y.ledger) return "their ledgers";
+    return {};
+  }
+};
+
 }  // namespace
 
 core::Step ExchangeOracle::count_held(const MemberCore& member, RangeId range, std::size_t slot,
@@ -179,6 +210,8 @@ core::Step ExchangeOracle::count_held(const MemberCore& member, RangeId range, s
 std::unique_ptr<const ExchangeOracle> make_oracle(std::string_view exchange) {
   if (core::exchange_type(exchange).name == core::GossipExchange::name)
     return std::make_unique<GossipOracle>();
+  if (core::exchange_type(exchange).name == core::AllreduceExchange::name)
+    return std::make_unique<AllreduceOracle>();
   if (exchange == core::BroadcastExchange::name) return std::make_unique<BroadcastOracle>();
   STARLING_CHECK(exchange == core::OwnershipExchange::name);
   return std::make_unique<OwnershipOracle>();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,14 @@ class ExchangeOracle {
   /// of a range is the number of the slot's updates in it. If not, holders mix their elements by
   /// push-sum, and only the sums over all holders are known.
   [[nodiscard]] virtual bool has_whole_updates() const { return true; }
+  /// Returns how many of a worker's last steps that count the copies of others may lack, for ever
+  /// if the worker dies.
+  [[nodiscard]] virtual core::Step steps_ahead() const { return 0; }
+  /// Returns the round that the member's copy contains, if all copies of a round are equal; nullopt
+  /// if the exchange has no rounds or the member no copy.
+  [[nodiscard]] virtual std::optional<core::Step> round(const MemberCore&) const {
+    return std::nullopt;
+  }
   /// Returns the push-sum weight of the member's elements.
   [[nodiscard]] virtual double weight(const MemberCore&, core::RangeId) const { return 1; }
   /// Returns how many steps of the worker in a slot, which began at `first`, the member has.

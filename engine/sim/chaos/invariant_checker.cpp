@@ -71,7 +71,9 @@ void InvariantChecker::on_event(NodeId id) {
     const ExchangeOracle::Version now = oracle_->version(*node_state.core, r);
     if (checked == now) continue;
     checked = now;
-    check_range(id, r, is_full_holder(id, r));
+    const bool is_holder = is_full_holder(id, r);
+    check_range(id, r, is_holder);
+    if (is_holder) check_round(id, r);
   }
 }
 
@@ -149,13 +151,35 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
     const MemberCore* core = full_owner(range, owner);
     if (core == nullptr) continue;
     ++count;
-    if (count_held(*core, slot, range) < step - incarnations_[slot].first_step)
+    if (count_held(*core, slot, range) + steps_ahead(slot, owner.id) <
+        step - incarnations_[slot].first_step)
       report_violation("step " + std::to_string(step) + " of worker " + incarnation_name(slot) +
                        " was acknowledged and is not in range " + std::to_string(range) +
                        " at node " + std::to_string(owner.id));
   }
   if (count == 0 && !scenario_.exceeds_fault_budget && !latest()->has_lost_range())
     report_violation("range " + std::to_string(range) + " has no full owner");
+}
+
+/// Returns how many of the last steps of a slot's worker a node may lack.
+Step InvariantChecker::steps_ahead(std::size_t slot, NodeId id) const {
+  return nodes_[id].slot == slot ? 0 : oracle_->steps_ahead();
+}
+
+/// Checks that a holder's copy of a range is equal to those of all holders that are at its round.
+void InvariantChecker::check_round(NodeId id, core::RangeId range) {
+  const MemberCore& core = *nodes_[id].core;
+  const auto round = oracle_->round(core);
+  if (!round) return;
+  for (const core::RangeOwner& owner : holders(*latest(), range)) {
+    const MemberCore* other = full_owner(range, owner);
+    if (other == nullptr || oracle_->round(*other) != round) continue;
+    const std::string_view what = oracle_->difference(core, *other, range);
+    if (!what.empty())
+      report_violation("range " + std::to_string(range) + " differs at nodes " +
+                       std::to_string(id) + " and " + std::to_string(owner.id) + " after round " +
+                       std::to_string(*round) + " in " + std::string{what});
+  }
 }
 
 /// Checks that a range at a node holds no step twice. If `must_hold`, also checks that it holds
@@ -170,8 +194,9 @@ void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hol
     if (value[2 * slot + 1] != sum_of_steps(incarnation.first_step, count))
       report_violation("range " + std::to_string(range) + " at node " + std::to_string(id) +
                        " does not hold each step of worker " + incarnation_name(slot) + " once");
-    if (must_hold && incarnation.first_step + count_held(*nodes_[id].core, slot, range) <
-                         acknowledged(slot, range))
+    if (must_hold &&
+        incarnation.first_step + count_held(*nodes_[id].core, slot, range) + steps_ahead(slot, id) <
+            acknowledged(slot, range))
       report_violation("range " + std::to_string(range) + " at node " + std::to_string(id) +
                        " has lost step " + std::to_string(acknowledged(slot, range)) +
                        " of worker " + incarnation_name(slot));

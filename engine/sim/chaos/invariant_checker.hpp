@@ -190,6 +190,8 @@ class InvariantChecker {
   [[nodiscard]] bool is_full_holder(NodeId id, core::RangeId range) const;
   void expect_push_sums(core::RangeId range);
   void check_range(NodeId id, core::RangeId range, bool must_hold);
+  void check_round(NodeId id, core::RangeId range);
+  [[nodiscard]] core::Step steps_ahead(std::size_t slot, NodeId id) const;
   [[nodiscard]] core::Step count_held(const MemberCore& core, std::size_t slot,
                                       core::RangeId range) const;
   void expect_held(std::size_t slot, core::RangeId range, core::Step step);
@@ -222,6 +224,7 @@ class InvariantChecker {
   void check_begin(NodeId id, core::Step step);
   /// Checks, without a coordinator, that the worker's draw lets it pass the barrier at `step`.
   void check_pass(NodeId id, core::Step step);
+  void see_all(NodeId id);
   /// The same for a rule that decides by paces: the worker runs, or a draw has decided by its rule.
   void check_pass_by_paces(NodeId id, core::Step step);
   /// Returns why the worker may not pass by the paces that it has seen in its draw; empty if it

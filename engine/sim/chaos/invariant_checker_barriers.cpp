@@ -69,6 +69,7 @@ core::Epoch InvariantChecker::epoch_of_pass(const NodeState& node_state) {
 }
 
 void InvariantChecker::check_pass(NodeId id, Step step) {
+  if (core::exchange_type(scenario_.exchange).is_barrier) return see_all(id);
   if (barrier::needs_paces(scenario_.barrier)) return check_pass_by_paces(id, step);
   const auto floor = barrier::promised_floor(scenario_.barrier, step);
   NodeState& node_state = nodes_[id];
@@ -87,6 +88,19 @@ void InvariantChecker::check_pass(NodeId id, Step step) {
   ++passes_;
   node_state.draw.used = true;
   node_state.view = view_of(node_state.draw);
+}
+
+/// The exchange is the barrier: the worker is to read the updates of all others.
+void InvariantChecker::see_all(NodeId id) {
+  NodeState& node_state = nodes_[id];
+  node_state.view.clear();
+  for (const core::Member& member : node_state.configuration->members) {
+    const auto slot = slot_of(member.id, member.incarnation);
+    if (member.works && member.id != id && slot &&
+        latest()->contains(member.id, member.incarnation))
+      node_state.view.push_back(*slot);
+  }
+  ++passes_;
 }
 
 /// Returns the slots of the workers that have begun, as they have answered in the draw.
@@ -306,7 +320,9 @@ void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
   if (barrier::always_passes(scenario_.barrier)) return;
   const auto expect_read = [&](std::size_t slot) {
     const IncarnationProgress& incarnation = incarnations_[slot];
-    const Step last_due = std::min(*floor, incarnation.reached);
+    const bool is_barrier = core::exchange_type(scenario_.exchange).is_barrier;
+    const Step last_due =
+        is_barrier && !incarnation.done ? *floor : std::min(*floor, incarnation.reached);
     if (!incarnation.begun || incarnation.first_step >= last_due) return;
     const auto count_due = static_cast<double>(last_due - incarnation.first_step);
     for (const core::Value& value : compute.values)

@@ -110,6 +110,16 @@ std::string draw_gossip(std::uint64_t seed) {
   return std::string{core::GossipExchange::name} + ":" + std::string{core::gossip_graphs[graph]};
 }
 
+/// Draws allreduce, with a random algorithm, for one seed in five. Draws from another stream, so
+/// that seeds draw all else as they would without this choice.
+std::optional<std::string> draw_allreduce(std::uint64_t seed) {
+  Random random = Random::stream(seed, 9);
+  if (random.below(5) > 0) return std::nullopt;
+  const auto algorithm = random.below(core::allreduce_algorithms.size());
+  return std::string{core::AllreduceExchange::name} + ":" +
+         std::string{core::allreduce_algorithms[algorithm]};
+}
+
 barrier::Recheck draw_recheck(Random& random, core::Mode mode) {
   if (core::keeps_steps_centrally(mode) && random.below(2) == 0) return {.arrival = true};
   switch (random.below(4)) {
@@ -249,9 +259,12 @@ Scenario draw_scenario(std::uint64_t seed) {
     scenario.exchange = core::BroadcastExchange::name;
   else if (scenario.mode == core::Mode::peer && Random::stream(seed, 7).below(4) == 1)
     scenario.exchange = draw_gossip(seed);
+  else if (auto allreduce = draw_allreduce(seed); allreduce && scenario.mode == core::Mode::peer)
+    scenario.exchange = *std::move(allreduce);
   if (auto tuned = draw_tuned(seed)) scenario.barrier = *std::move(tuned);
   if (auto paces = draw_sampled_paces(seed, scenario.workers)) scenario.barrier = *std::move(paces);
   if (draws_absp(seed, scenario.mode)) scenario.barrier = {barrier::Absp{}};
+  if (core::exchange_type(scenario.exchange).is_barrier) scenario.barrier = {barrier::Bsp{}};
   if (!scenario.has_coordinator() && scenario.barrier.sample)
     scenario.barrier.weighting = draw_weighting(seed);
   // Another stream, for the same reason.

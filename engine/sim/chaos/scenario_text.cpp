@@ -247,10 +247,10 @@ Result<void> check(const Scenario& scenario, const Fault& fault) {
 }
 
 Result<void> check(const Scenario& scenario) {
-  if (auto valid = core::check(scenario.mode, scenario.barrier, scenario.recheck, scenario.workers);
+  if (auto valid = core::check_exchange(scenario.exchange, scenario.mode, scenario.barrier,
+                                        scenario.recheck, scenario.workers);
       !valid)
     return valid;
-  if (auto valid = core::check_exchange(scenario.exchange, scenario.mode); !valid) return valid;
   if (scenario.cache)
     if (auto valid = core::check_cache(scenario.exchange, scenario.mode, scenario.barrier); !valid)
       return valid;

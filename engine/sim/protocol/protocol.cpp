@@ -26,9 +26,10 @@ Random stream(std::uint64_t seed, Stream key, std::uint64_t worker = 0) {
 
 Result<void> check(const ProtocolOptions& options) {
   const auto recheck = options.recheck.value_or(core::default_recheck(options.mode));
-  if (auto valid = core::check(options.mode, options.barrier, recheck, options.workers); !valid)
+  if (auto valid = core::check_exchange(options.exchange, options.mode, options.barrier, recheck,
+                                        options.workers);
+      !valid)
     return valid;
-  if (auto valid = core::check_exchange(options.exchange, options.mode); !valid) return valid;
   if (options.cache)
     if (auto valid = core::check_cache(options.exchange, options.mode, options.barrier); !valid)
       return valid;

@@ -123,6 +123,14 @@ std::vector<PeerMessage> example_messages() {
       ModelReply{
           2, std::make_shared<const ModelCopy>(ModelCopy{example_state(), {{{3, 2}, 18, 640}}})},
       ModelReply{2, nullptr},
+      SumPiece{8, 18, 1, 2, 3, slice_of<float>({1, -2, 3})},
+      SumPiece{8, 18, 0, 2, 3, {}},
+      SumProgress{8, 18, 2},
+      RoundReport{8, 18},
+      RoundReport{8, std::nullopt},
+      CatchUpRequest{8, 11},
+      CatchUpReply{
+          8, 2, std::make_shared<const ModelCopy>(ModelCopy{example_state(), {{{3, 2}, 18, 640}}})},
       CouncilMessage{Ask{7}},
       CouncilMessage{RangeReport{7, {0, 1, 11}}},
       CouncilMessage{Prepare{8, {2, 0}}},

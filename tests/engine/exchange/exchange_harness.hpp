@@ -65,17 +65,22 @@ class ExchangeHarness : public testing::Test {
     options.applier = applier_;
     options.workers = 3;
     options.window = window_;
-    auto states = std::make_shared<std::vector<RangeState>>();
+    options.initial_states =
+        std::make_shared<const std::vector<RangeState>>(initial_states(initial_of(id)));
+    return exchanges_.emplace(id, E{options}).first->second;
+  }
+
+  [[nodiscard]] std::vector<RangeState> initial_states(double initial = 0) const {
+    std::vector<RangeState> states;
     for (RangeId r = 0; r < layout_->ranges.size(); ++r) {
       auto value = Buffer::make<double>(1);
-      value->template as<double>()[0] = initial_of(id);
-      states->push_back({.range = r,
-                         .value = {std::move(value), 0, 1, nullptr},
-                         .slots = {},
-                         .ledger = initial_ledger_});
+      value->template as<double>()[0] = initial;
+      states.push_back({.range = r,
+                        .value = {std::move(value), 0, 1, nullptr},
+                        .slots = {},
+                        .ledger = initial_ledger_});
     }
-    options.initial_states = std::move(states);
-    return exchanges_.emplace(id, E{options}).first->second;
+    return states;
   }
 
   template <class Event>

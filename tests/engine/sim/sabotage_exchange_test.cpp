@@ -89,6 +89,59 @@ TEST(Sabotage, PushSumWeightThatComesFromNowhereIsFound) {
   EXPECT_TRUE(seeds_until_found<PushSumIncreased>(1000, "the push-sum weights of range"));
 }
 
+/// A worker adds up other numbers than another one has sent.
+class SumChanged : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
+    const auto* piece = payload_as<core::SumPiece>(envelope);
+    if (piece == nullptr || piece->values.empty()) return true;
+    core::SumPiece changed = *piece;
+    auto values = core::Buffer::copy_of(piece->values.as<double>());
+    values->as<double>()[0] += 1;
+    changed.values = {std::move(values), 0, piece->values.count, nullptr};
+    replace_payload(envelope, std::move(changed));
+    return true;
+  }
+};
+
+TEST(Sabotage, WrongSumsAreFound) { EXPECT_TRUE(seeds_until_found<SumChanged>(1000, "once")); }
+
+/// The same in messages that copy a sum which another worker has: then copies of a round differ.
+class SumOfOneChanged : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
+    const auto* piece = payload_as<core::SumPiece>(envelope);
+    if (piece == nullptr || piece->move_round == 0 || piece->values.empty()) return true;
+    core::SumPiece changed = *piece;
+    auto values = core::Buffer::copy_of(piece->values.as<double>());
+    for (double& value : values->as<double>())
+      if (value > 1000) value += 1;  // only numbers of updates, of which the sums are hashed
+    changed.values = {std::move(values), 0, piece->values.count, nullptr};
+    replace_payload(envelope, std::move(changed));
+    return true;
+  }
+};
+
+TEST(Sabotage, CopiesThatDifferAfterARoundAreFound) {
+  EXPECT_TRUE(seeds_until_found<SumOfOneChanged>(1000, "after round"));
+}
+
+/// A worker says that it has not completed the round that it has completed last: if others lack it,
+/// they sum it again without the dead, and the copies differ.
+class RoundWithheld : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
+    const auto* report = payload_as<core::RoundReport>(envelope);
+    if (report != nullptr && report->round.value_or(0) > 0)
+      replace_payload(envelope, core::RoundReport{report->epoch, *report->round - 1});
+    return true;
+  }
+};
+
+TEST(Sabotage, RoundsThatOthersDoNotGetAreFound) {
+  EXPECT_TRUE(seeds_until_found<RoundWithheld>(1000, "after round"));
+}
+
 /// The coordinator tells workers that all others have reached their step, so that they keep what
 /// they have read for too long.
 class OverstatedFloor : public Sabotage {

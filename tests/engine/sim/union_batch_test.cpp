@@ -1,8 +1,10 @@
-/// Tests that P workers under bsp compute the same as one machine on the union of their batches.
+/// Tests that P workers under bsp, with owners or an all-reduce, compute the same as one machine on
+/// the union of their batches.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
+#include <string>
 
 #include "starling/engine/sim/protocol/protocol.hpp"
 #include "starling/models/kernels/kernels.hpp"
@@ -107,7 +109,8 @@ std::vector<T> gather(const Layout& layout, const States& states) {
 /// packets.
 template <class M>
 std::vector<typename M::Scalar> train_as_job(const M& model, const TrainingOptions& training,
-                                             std::size_t workers, std::uint64_t network_seed) {
+                                             std::size_t workers, std::uint64_t network_seed,
+                                             const std::string& exchange = "owners") {
   using T = typename M::Scalar;
   const std::size_t batch = union_batch / workers;
   const auto layout =
@@ -145,6 +148,8 @@ std::vector<typename M::Scalar> train_as_job(const M& model, const TrainingOptio
   options.barrier = {barrier::Bsp{}};
   options.workers = workers;
   options.shards = 2;
+  options.exchange = exchange;
+  if (exchange != "owners") options.mode = core::Mode::peer;
   options.steps = steps;
   options.step_time = {laws::Exponential{std::chrono::milliseconds{5}}};
   options.slowness.assign(workers, 1);
@@ -177,6 +182,11 @@ void expect_same_as_one_machine(const char* spec, const TrainingOptions& trainin
   for (const std::size_t workers : {1U, 2U, 4U, 8U}) {
     const auto w = train_as_job(model, training, workers, 1);
     EXPECT_LE(relative_difference(w, serial), tolerance) << spec << ", " << workers << " workers";
+    for (const char* exchange : {"allreduce", "allreduce:ring"}) {
+      const auto sums = train_as_job(model, training, workers, 1, exchange);
+      EXPECT_LE(relative_difference(sums, serial), tolerance)
+          << spec << ", " << exchange << ", " << workers << " workers";
+    }
   }
 }
 
@@ -207,6 +217,8 @@ TEST(UnionBatch, RepeatsBitwiseOverAnyNetwork) {
   const auto once = train_as_job(model, with_momentum_and_decay, 4, 1);
   EXPECT_EQ(train_as_job(model, with_momentum_and_decay, 4, 1), once);
   EXPECT_EQ(train_as_job(model, with_momentum_and_decay, 4, 99), once);
+  const auto sums = train_as_job(model, with_momentum_and_decay, 4, 1, "allreduce:tree");
+  EXPECT_EQ(train_as_job(model, with_momentum_and_decay, 4, 99, "allreduce:tree"), sums);
 }
 
 }  // namespace

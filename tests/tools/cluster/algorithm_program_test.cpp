@@ -317,8 +317,8 @@ TEST(Algorithm, IsSimulatedAndRefusesOptionsOfGradients) {
     }
   const ProgramResult mixed = ran("train" + std::string{kmeans} + "--steps 8 --exchange gossip");
   EXPECT_EQ(mixed.code, 2);
-  EXPECT_NE(mixed.err.find("--exchange: gossip mixes the workers' models, and this job's updates "
-                           "are no gradients; valid: owners, broadcast"),
+  EXPECT_NE(mixed.err.find("--exchange: gossip needs updates that are gradients, and those of this "
+                           "job are not; valid: owners, broadcast"),
             std::string::npos)
       << mixed.err;
   EXPECT_NE(ran("train" + std::string{kmeans}).err.find("--steps: is needed for algorithm kmeans"),

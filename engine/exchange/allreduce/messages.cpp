@@ -1,0 +1,35 @@
+#include "starling/engine/exchange/allreduce/messages.hpp"
+
+namespace starling::core {
+namespace {
+
+bool is_workers(const ExchangeScope& scope, Epoch epoch) {
+  return is_senders_worker(scope) && epoch <= scope.configuration.epoch;
+}
+
+}  // namespace
+
+/// The sum knows how many elements the piece must have.
+bool is_valid(const ExchangeScope& scope, const SumPiece& piece) {
+  const Slice& values = piece.values;
+  return is_workers(scope, piece.epoch) && !values.rows &&
+         (values.empty() || fits(Range{0, values.count, 0, {}}, values, scope.element_bytes));
+}
+
+bool is_valid(const ExchangeScope& scope, const SumProgress& progress) {
+  return is_workers(scope, progress.epoch);
+}
+
+bool is_valid(const ExchangeScope& scope, const RoundReport& report) {
+  return is_workers(scope, report.epoch) && report.round.value_or(0) < barrier::finished;
+}
+
+bool is_valid(const ExchangeScope& scope, const CatchUpRequest& request) {
+  return is_workers(scope, request.epoch) && scope.has_range(request.range);
+}
+
+bool is_valid(const ExchangeScope& scope, const CatchUpReply& reply) {
+  return is_workers(scope, reply.epoch) && reply.copy && is_valid(scope, reply.range, *reply.copy);
+}
+
+}  // namespace starling::core

@@ -1,0 +1,86 @@
+/// The messages of the allreduce exchange: workers sum their updates by a collective
+/// (docs/design/0024-allreduce.md). Each names the epoch of the sender's configuration; members of
+/// another epoch ignore it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+#include "starling/engine/exchange/collective/executor.hpp"
+#include "starling/engine/exchange/exchange.hpp"
+#include "starling/engine/exchange/whole_models.hpp"
+
+namespace starling::core {
+
+/// Worker to worker: one slice of a chunk of the vector that the workers sum (collective::Piece).
+struct SumPiece {
+  Epoch epoch = 0;
+  /// Counts the sums of the epoch, from 1.
+  collective::CollectiveId sum = 0;
+  std::uint32_t slice = 0;
+  collective::ChunkId chunk = 0;
+  /// The round of the move in the collective's schedule.
+  std::uint32_t move_round = 0;
+  /// Not in rows. Empty if the chunk has no elements.
+  Slice values;
+
+  static constexpr std::string_view name = "sum-piece";
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.epoch, m.sum, m.slice, m.chunk, m.move_round, m.values);
+  }
+};
+
+/// Worker to those that send to it: it has finished so many slices of a sum (collective::Progress).
+struct SumProgress {
+  Epoch epoch = 0;
+  collective::CollectiveId sum = 0;
+  std::uint32_t slices = 0;
+
+  static constexpr std::string_view name = "sum-progress";
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.sum, m.slices); }
+};
+
+/// Worker to all others when it adopts a configuration.
+struct RoundReport {
+  Epoch epoch = 0;
+  /// The last round that the sender has completed; nullopt if it has no copy of the model.
+  std::optional<Step> round;
+
+  static constexpr std::string_view name = "round-report";
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.round); }
+};
+
+/// Worker to one that has completed a later round: asks for a range of its model.
+struct CatchUpRequest {
+  Epoch epoch = 0;
+  RangeId range = 0;
+
+  static constexpr std::string_view name = "catch-up-request";
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.range); }
+};
+
+/// Answers a CatchUpRequest.
+struct CatchUpReply {
+  Epoch epoch = 0;
+  RangeId range = 0;
+  std::shared_ptr<const ModelCopy> copy;
+
+  static constexpr std::string_view name = "catch-up-reply";
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.range, m.copy); }
+};
+
+using AllreduceMessages =
+    MessageList<SumPiece, SumProgress, RoundReport, CatchUpRequest, CatchUpReply>;
+using AllreduceContext = ExchangeContext<Joined<AllreduceMessages, MessageList<Ended>>>;
+
+// Each returns true if the sender may send the message.
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const SumPiece& piece);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const SumProgress& progress);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const RoundReport& report);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const CatchUpRequest& request);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const CatchUpReply& reply);
+
+}  // namespace starling::core

@@ -1,0 +1,231 @@
+#include "starling/engine/exchange/allreduce/round_sum.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "starling/base/check.hpp"
+#include "starling/engine/exchange/collective/algorithms/choice.hpp"
+
+namespace starling::core {
+namespace {
+
+using collective::Rank;
+
+/// By which the algorithm is chosen: 10 Gbit/s, as `starling collective` assumes.
+const collective::Network assumed_network{.latency_s = 50e-6, .bytes_per_second = 1.25e9};
+/// A message holds at most this many bytes of the vector.
+constexpr std::size_t piece_bytes_max = range_bytes_max;
+/// More slices in progress do not make a sum faster.
+constexpr std::size_t slices_in_progress_max = 4;
+/// The elements for each worker: 1 if it has an update, and the lower and the upper 16 bits of its
+/// number of samples, which floats hold exactly.
+constexpr std::size_t elements_of_worker = 3;
+
+/// Returns how many elements change together: those of a row, or of the whole range.
+std::size_t unit_size(const Range& range) {
+  return std::max<std::size_t>(1, range.row_size > 0 ? range.row_size : range.count);
+}
+
+/// Where the parts of the vector begin.
+struct Parts {
+  Parts(const Layout& layout, std::size_t workers) {
+    for (const Range& range : layout.ranges) {
+      ranges.push_back(size);
+      size += range.count + range.count / unit_size(range);
+    }
+    of_workers = size;
+    size += elements_of_worker * workers;
+  }
+
+  /// By range: first the elements, then the numbers of updates that change each unit.
+  std::vector<std::size_t> ranges;
+  std::size_t of_workers = 0;
+  std::size_t size = 0;
+};
+
+collective::Schedule make_sum_schedule(const RoundSumOptions& options, double bytes) {
+  using collective::Operation;
+  if (options.algorithm == allreduce_algorithms.front()) {
+    auto plans =
+        collective::make_plans({.members = options.workers, .bytes = bytes}, assumed_network);
+    STARLING_CHECK(plans.ok());
+    return std::move(plans->front().schedule);
+  }
+  const auto algorithm = collective::parse_algorithm(options.algorithm);
+  STARLING_CHECK(algorithm.ok());
+  auto schedule =
+      collective::make_schedule(*algorithm, Operation::all_reduce, options.workers, Rank{0});
+  STARLING_CHECK(schedule.ok());
+  return *std::move(schedule);
+}
+
+/// The sums of vectors with elements of type T.
+template <class T>
+class TypedRoundSum final : public RoundSum {
+ public:
+  explicit TypedRoundSum(const RoundSumOptions& options)
+      : options_(options), parts_(*options.layout, options.workers) {
+    const auto bytes = static_cast<double>(parts_.size * sizeof(T));
+    const auto schedule = make_sum_schedule(options, bytes);
+    program_ = std::make_shared<const collective::Program>(
+        collective::make_program(schedule, options.self));
+    double largest = 0;
+    for (const auto& chunk : schedule.chunks) largest = std::max(largest, chunk.share);
+    const auto window =
+        std::clamp<std::size_t>(options.window / schedule.chunks.size(), 1, slices_in_progress_max);
+    executor_ = collective::Executor<T>{{.window = static_cast<std::uint32_t>(window)}};
+    slices_ = 1 + static_cast<std::uint32_t>(largest * bytes / piece_bytes_max);
+  }
+
+  [[nodiscard]] bool can_start() const override {
+    return started_ == completed_ && !executor_.is_full();
+  }
+
+  void start(Sends& out, const Update* update) override {
+    collective::Effects<T> effects;
+    executor_.start(effects, ++started_, program_, contribution(update), slices_);
+    execute(out, std::move(effects));
+  }
+
+  void on(Sends& out, Rank from, const SumPiece& piece) override {
+    const auto values = piece.values.as<T>();
+    collective::Effects<T> effects;
+    (void)executor_.on(
+        effects, from,
+        collective::Piece<T>{piece.sum, piece.slice, piece.chunk, piece.move_round,
+                             std::make_shared<const std::vector<T>>(values.begin(), values.end())});
+    execute(out, std::move(effects));
+  }
+
+  void on(Sends& out, Rank from, const SumProgress& progress) override {
+    collective::Effects<T> effects;
+    (void)executor_.on(effects, from, collective::Progress{progress.sum, progress.slices});
+    execute(out, std::move(effects));
+  }
+
+  [[nodiscard]] bool is_complete() const override { return !sum_.empty(); }
+
+  [[nodiscard]] std::vector<std::optional<std::uint32_t>> samples() const override {
+    std::vector<std::optional<std::uint32_t>> all(options_.workers);
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      const T* worker = &sum_[parts_.of_workers + elements_of_worker * rank];
+      if (worker[0] > 0)
+        all[rank] = static_cast<std::uint32_t>(worker[1]) | static_cast<std::uint32_t>(worker[2])
+                                                                << 16U;
+    }
+    return all;
+  }
+
+  void apply(std::vector<RangeValues>& ranges) override {
+    double weights = 0;
+    for (const auto& samples : samples())
+      if (samples) weights += weight_of(*samples);
+    for (RangeId range = 0; range < ranges.size() && weights > 0; ++range) {
+      const RoundPart part{changed_part(range, weights), 1};
+      if (!part.update.empty())
+        options_.applier->apply_round(*options_.layout, range, ranges[range], {&part, 1}, scratch_);
+    }
+    sum_.clear();
+  }
+
+ private:
+  /// Returns by what the elements of an update are multiplied, so that the sum divided by the sum
+  /// of the weights is what apply_round() applies.
+  [[nodiscard]] double weight_of(std::uint32_t samples) const {
+    return options_.applier->averages_rounds() ? samples : 1;
+  }
+
+  [[nodiscard]] std::vector<T> contribution(const Update* update) const {
+    std::vector<T> vector(parts_.size);
+    if (update == nullptr) return vector;
+    T* worker = &vector[parts_.of_workers + elements_of_worker * options_.self];
+    worker[0] = 1;
+    worker[1] = static_cast<T>(update->samples & 0xFFFFU);
+    worker[2] = static_cast<T>(update->samples >> 16U);
+    const double weight = weight_of(update->samples);
+    if (weight > 0)  // what is computed from no samples may hold any values
+      for (const Update::Part& part : update->parts) add(vector, part, static_cast<T>(weight));
+    return vector;
+  }
+
+  void add(std::vector<T>& vector, const Update::Part& part, T weight) const {
+    const Range& range = options_.layout->ranges[part.range];
+    const std::size_t unit = unit_size(range);
+    T* const elements = &vector[parts_.ranges[part.range]];
+    T* const counts = elements + range.count;
+    const auto values = part.values.as<T>();
+    for (std::size_t from = 0; from < values.size(); from += unit) {
+      const std::size_t u = part.values.rows ? (*part.values.rows)[from / unit] : from / unit;
+      counts[u] = 1;
+      for (std::size_t i = 0; i < unit; ++i) elements[u * unit + i] = weight * values[from + i];
+    }
+  }
+
+  /// Returns the units of a range that some update changes, with the sum of their updates; divided
+  /// by the sum of the weights if the applier takes means.
+  [[nodiscard]] Slice changed_part(RangeId id, double weights) const {
+    const Range& range = options_.layout->ranges[id];
+    const std::size_t unit = unit_size(range);
+    const T* const elements = &sum_[parts_.ranges[id]];
+    const T* const counts = elements + range.count;
+    auto rows = std::make_shared<std::vector<std::uint32_t>>();
+    for (std::size_t u = 0; u < range.count / unit; ++u)
+      if (counts[u] > 0) rows->push_back(static_cast<std::uint32_t>(u));
+    const T divisor = options_.applier->averages_rounds() ? static_cast<T>(weights) : T{1};
+    auto values = Buffer::make<T>(rows->size() * unit);
+    auto to = values->template as<T>().begin();
+    for (const std::uint32_t u : *rows)
+      for (std::size_t i = 0; i < unit; ++i) *to++ = elements[u * unit + i] / divisor;
+    const std::size_t count = rows->size() * unit;
+    if (count == range.count) rows = nullptr;
+    return {std::move(values), 0, count, std::move(rows)};
+  }
+
+  void execute(Sends& out, collective::Effects<T> effects) {
+    for (auto& effect : effects) {
+      if (auto* completed = std::get_if<collective::Completed<T>>(&effect)) {
+        completed_ = completed->collective;
+        sum_ = std::move(completed->values);
+        continue;
+      }
+      auto& send = std::get<collective::Send<T>>(effect);
+      if (const auto* progress = std::get_if<collective::Progress>(&send.message))
+        out.emplace_back(send.to,
+                         SumProgress{options_.epoch, progress->collective, progress->slices});
+      else
+        out.emplace_back(send.to, message_of(std::get<collective::Piece<T>>(send.message)));
+    }
+  }
+
+  [[nodiscard]] SumPiece message_of(const collective::Piece<T>& piece) const {
+    SumPiece message{options_.epoch, piece.collective, piece.slice, piece.chunk, piece.round, {}};
+    const std::size_t count = piece.values->size();
+    if (count > 0)
+      message.values = {
+          Buffer::view(piece.values, std::as_bytes(std::span{*piece.values}), sizeof(T)), 0, count,
+          nullptr};
+    return message;
+  }
+
+  RoundSumOptions options_;
+  Parts parts_;
+  std::shared_ptr<const collective::Program> program_;
+  std::uint32_t slices_ = 1;
+  collective::Executor<T> executor_;
+  collective::CollectiveId started_ = 0;
+  collective::CollectiveId completed_ = 0;
+  /// The sum that was completed last, until it is applied; empty if there is none.
+  std::vector<T> sum_;
+  RoundScratch scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<RoundSum> make_round_sum(const RoundSumOptions& options) {
+  STARLING_CHECK(options.self < options.workers && options.workers <= allreduce_workers_max);
+  if (options.applier->element_bytes() == sizeof(float))
+    return std::make_unique<TypedRoundSum<float>>(options);
+  return std::make_unique<TypedRoundSum<double>>(options);
+}
+
+}  // namespace starling::core

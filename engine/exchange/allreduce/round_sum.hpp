@@ -1,0 +1,76 @@
+/// The sums of the allreduce exchange: the workers of one configuration add up their updates, one
+/// round after another, by a collective (exchange/collective).
+///
+/// The vector that is summed holds, for each range, the elements of the update, each times the
+/// weight of the update, and for each row of the range, or for the whole range, the number of
+/// updates that change it; then for each worker whether it has an update, and over how many
+/// samples. So all learn from the sum itself whose updates it contains.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/engine/core/update.hpp"
+#include "starling/engine/exchange/allreduce/messages.hpp"
+#include "starling/engine/exchange/applier.hpp"
+#include "starling/engine/exchange/collective/algorithms/algorithm.hpp"
+
+namespace starling::core {
+
+/// The algorithms that sum, as arguments of the exchange: the first one chooses among the others by
+/// the size of the vector and the number of workers.
+inline constexpr std::array<std::string_view, 6> allreduce_algorithms{
+    "auto", "ring", "tree", "double-tree", "halving", "parts"};
+/// Jobs have at most so many workers.
+inline constexpr std::size_t allreduce_workers_max = collective::members_max;
+
+struct RoundSumOptions {
+  std::shared_ptr<const Layout> layout;
+  ApplierPtr applier;
+  /// One of allreduce_algorithms.
+  std::string_view algorithm = allreduce_algorithms.front();
+  /// ExchangeOptions::window.
+  std::size_t window = 64;
+  Epoch epoch = 0;
+  /// The number of workers, and this one's position among them.
+  std::size_t workers = 1;
+  collective::Rank self = 0;
+};
+
+/// One worker's part in the sums of one configuration. All its workers make the same sums in the
+/// same order. One call at a time; not thread-safe.
+class RoundSum {
+ public:
+  using Message = std::variant<SumPiece, SumProgress>;
+  /// Messages, each to the worker at a position.
+  using Sends = std::vector<std::pair<collective::Rank, Message>>;
+
+  virtual ~RoundSum() = default;
+
+  /// True if the next sum can be started: the one before is complete, and not too many are open.
+  [[nodiscard]] virtual bool can_start() const = 0;
+  /// Starts the next sum with this worker's update, or without one. Requires: can_start().
+  virtual void start(Sends& out, const Update* update) = 0;
+  /// Takes a message from the worker at a position; ignores those that no correct worker sends.
+  virtual void on(Sends& out, collective::Rank from, const SumPiece& piece) = 0;
+  virtual void on(Sends& out, collective::Rank from, const SumProgress& progress) = 0;
+
+  /// True if the sum that was started last is complete, and was not taken.
+  [[nodiscard]] virtual bool is_complete() const = 0;
+  /// Returns for each worker the number of samples of its update; nullopt if the sum has no update
+  /// of it. Requires: is_complete().
+  [[nodiscard]] virtual std::vector<std::optional<std::uint32_t>> samples() const = 0;
+  /// Applies the sum to the ranges, and takes it. Requires: is_complete().
+  virtual void apply(std::vector<RangeValues>& ranges) = 0;
+};
+
+/// Requires: 1 <= workers <= allreduce_workers_max, self < workers.
+[[nodiscard]] std::unique_ptr<RoundSum> make_round_sum(const RoundSumOptions& options);
+
+}  // namespace starling::core

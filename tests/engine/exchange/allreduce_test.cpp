@@ -1,0 +1,397 @@
+/// Tests the allreduce exchange message by message: that each round is the sum of all updates on
+/// every worker, to the last bit, and what happens when workers join, end and die.
+#include "starling/engine/exchange/allreduce/allreduce.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "starling/engine/core/training/exchanges.hpp"
+#include "tests/engine/exchange/exchange_harness.hpp"
+
+namespace starling::core {
+namespace {
+
+class AllreduceTest : public ExchangeHarness<AllreduceExchange> {
+ protected:
+  /// Delivers messages in random order, until none is left.
+  void deliver_all() {
+    while (!in_flight_.empty()) deliver_one();
+  }
+  /// Delivers one message. Its receiver first adopts the sender's configuration.
+  void deliver_one() {
+    const auto at = static_cast<std::ptrdiff_t>(random_.below(in_flight_.size()));
+    const InFlight message = in_flight_[static_cast<std::size_t>(at)];
+    in_flight_.erase(in_flight_.begin() + at);
+    if (!is_member(message.from) || !is_member(message.sent.to)) return;
+    if (epoch_of(message) > epochs_[message.sent.to]) adopt(message.sent.to);
+    deliver(message);
+  }
+  [[nodiscard]] bool is_member(MemberId id) const { return now_.find(id) != nullptr; }
+  static Epoch epoch_of(const InFlight& message) {
+    return std::visit(
+        []<class M>(const M& m) -> Epoch {
+          if constexpr (requires { m.epoch; })
+            return m.epoch;
+          else
+            return 0;
+        },
+        message.sent.message);
+  }
+  /// Writes an update: this value to each range of `to`, or to all.
+  void write(MemberId id, Step step, double value, std::uint32_t samples = 1,
+             std::optional<RangeId> to = std::nullopt) {
+    Update update{.parts = {}, .samples = samples};
+    for (RangeId r = 0; r < layout_->ranges.size(); ++r) {
+      if (to && *to != r) continue;
+      auto one = Buffer::make<double>(1);
+      one->as<double>()[0] = value;
+      update.parts.push_back({r, {std::move(one), 0, 1, nullptr}});
+    }
+    run(id, [&](auto& e, const auto& c) { e.write(c, {step, std::move(update), step * samples}); });
+  }
+  using ExchangeHarness::write;
+  void end(MemberId id, Step step) {
+    run(id, [&](auto& e, const auto& c) { e.end(c, {step}); });
+  }
+  void enter(MemberId id) {
+    run(id, [&](auto& e, const auto& c) { e.enter(c, {}); });
+  }
+  void adopt_all() {
+    for (const Member& member : now_.members)
+      if (epochs_[member.id] < now_.epoch) adopt(member.id);
+  }
+  void expect_equal_copies() {
+    for (const Member& member : now_.members)
+      for (RangeId r = 0; r < layout_->ranges.size(); ++r)
+        EXPECT_EQ(sum(member.id, r), sum(now_.members.front().id, r)) << member.id;
+  }
+};
+
+TEST_F(AllreduceTest, StepCountsOnceAllHaveWritten) {
+  write(0, 1);
+  write(1, 1);
+  deliver_all();
+  EXPECT_EQ(written_[0], 0);
+  EXPECT_EQ(sum(0), 0);
+  write(2, 1);
+  deliver_all();
+  for (const MemberId id : {0U, 1U, 2U}) {
+    EXPECT_EQ(written_[id], 1);
+    EXPECT_EQ(sum(id), 3);
+    EXPECT_EQ(exchange(id).round(), 1U);
+    EXPECT_EQ(exchange(id).progress().size(), 3U);
+  }
+  read(1, 1);
+  EXPECT_EQ(reads_[1], 3);
+}
+
+/// Rounds like those of the owners in central mode, for each algorithm and 1 to 9 workers.
+TEST_F(AllreduceTest, EachRoundAppliesTheMeanOfAllGradientsOnEveryWorker) {
+  applier_ = gradient_applier<double>(
+      {.optimizer = models::Sgd{.lr = 0.3, .momentum = 0.5}, .schedule = {}, .batch = 7});
+  for (const std::string_view algorithm : allreduce_algorithms)
+    for (MemberId workers = 1; workers <= 9; ++workers) {
+      SCOPED_TRACE(std::string{algorithm} + ", " + std::to_string(workers) + " workers");
+      name_ = "allreduce:" + std::string{algorithm};
+      written_.clear();
+      start(5, workers);
+      std::vector<RangeValues> owned;
+      for (const RangeState& state : initial_states())
+        owned.push_back(values_of(*layout_, *applier_, state));
+      RoundScratch scratch;
+      for (Step step = 1; step <= 3; ++step) {
+        std::vector<std::vector<RoundPart>> round(5);
+        for (MemberId id = 0; id < workers; ++id) {
+          const double value = std::sin(static_cast<double>(10 * step + id));
+          const auto samples = static_cast<std::uint32_t>(random_.below(100'000));
+          const std::optional<RangeId> only =
+              id % 3 == 1 ? std::optional{RangeId{2}} : std::nullopt;
+          write(id, step, value, samples, only);
+          auto one = Buffer::make<double>(1);
+          one->as<double>()[0] = value;
+          for (RangeId r = 0; r < 5; ++r)
+            round[r].push_back({only && *only != r ? Slice{} : Slice{one, 0, 1, nullptr}, samples});
+          for (std::uint64_t i = random_.below(5); i > 0 && !in_flight_.empty(); --i) deliver_one();
+        }
+        deliver_all();
+        std::uint64_t samples = 0;
+        for (const RoundPart& part : round[0]) samples += part.samples;
+        for (RangeId r = 0; r < 5; ++r) {
+          applier_->apply_round(*layout_, r, owned[r], round[r], scratch);
+          owned[r].samples += samples;
+          EXPECT_NEAR(sum(0, r), owned[r].value->as<double>()[0], 1e-12);
+          EXPECT_EQ(exchange(0).state(r).samples, owned[r].samples);
+          EXPECT_EQ(exchange(0).state(r).updates, owned[r].updates);
+        }
+        expect_equal_copies();
+        for (MemberId id = 0; id < workers; ++id) EXPECT_EQ(written_[id], static_cast<int>(step));
+      }
+    }
+}
+
+TEST_F(AllreduceTest, UpdateOfNoSamplesChangesNothing) {
+  applier_ = gradient_applier<double>({.optimizer = models::Sgd{.lr = -1}, .schedule = {}});
+  start(1, 2);
+  write(0, 1, std::nan(""), 0);
+  write(1, 1, 4, 3);
+  deliver_all();
+  EXPECT_EQ(sum(0), 4);
+  write(0, 2, std::nan(""), 0);
+  write(1, 2, std::nan(""), 0);
+  deliver_all();
+  EXPECT_EQ(sum(0), 4);
+  EXPECT_EQ(written_[1], 2);
+}
+
+TEST_F(AllreduceTest, WorkerThatHasEndedTakesPartWithoutUpdate) {
+  write(0, 1);
+  write(1, 1);
+  end(2, 0);
+  deliver_all();
+  EXPECT_EQ(sum(2), 2);
+  EXPECT_EQ(written_[0], 1);
+  end(0, 1);
+  end(1, 1);
+  deliver_all();
+  EXPECT_EQ(exchange(0).round(), 1U) << "no round without an update";
+  EXPECT_EQ(sum(1), 2);
+}
+
+TEST_F(AllreduceTest, DeathOfAWorkerRepeatsTheRoundWithoutIt) {
+  name_ = "allreduce:ring";
+  start(1, 3);
+  write(0, 1, 1);
+  write(1, 1, 10);
+  deliver_all();
+  remove(2);
+  adopt_all();
+  deliver_all();
+  EXPECT_EQ(sum(0), 11);
+  EXPECT_EQ(sum(1), 11);
+  EXPECT_EQ(written_[0], 1);
+  EXPECT_EQ(written_[1], 1);
+}
+
+/// Worker 2 has completed the round when worker 1 dies, and worker 0 has not.
+TEST_F(AllreduceTest, WorkerThatIsARoundBehindGetsTheRound) {
+  for (bool is_source_dead : {false, true}) {
+    written_.clear();
+    name_ = "allreduce:tree";
+    start(3, 4);
+    for (MemberId id = 0; id < 4; ++id) write(id, 1, std::pow(10, id));
+    while (exchange(3).round() == 0 && !in_flight_.empty()) {
+      // Nothing but what worker 0 awaits is left in the end.
+      std::erase_if(in_flight_, [&](const InFlight& message) {
+        const auto* piece = std::get_if<SumPiece>(&message.sent.message);
+        return piece != nullptr && piece->move_round >= 2 && message.sent.to != 2 &&
+               message.sent.to != 3;
+      });
+      deliver_one();
+    }
+    ASSERT_EQ(exchange(3).round(), 1U);
+    ASSERT_EQ(exchange(1).round(), 0U);
+    remove(is_source_dead ? 3 : 2);
+    if (is_source_dead && exchange(2).round() == 1) remove(2);
+    if (is_source_dead && exchange(0).round() == 1) remove(0);
+    adopt_all();
+    deliver_all();
+    for (const Member& member : now_.members) {
+      EXPECT_EQ(exchange(member.id).round(), 1U);
+      EXPECT_EQ(sum(member.id, 2), is_source_dead ? 10 : 1111);
+      EXPECT_EQ(written_[member.id], 1);
+    }
+  }
+}
+
+TEST_F(AllreduceTest, JoinerGetsTheModelAndBeginsWithTheNextRound) {
+  window_ = 2;
+  start(3, 2);
+  for (Step step = 1; step <= 2; ++step) {
+    write(0, step);
+    write(1, step);
+    deliver_all();
+  }
+  write(0, 3);
+  add(7);
+  adopt_all();
+  enter(7);
+  EXPECT_FALSE(exchange(7).has_copy(0));
+  deliver_all();
+  EXPECT_EQ(exchange(7).round(), 2U);
+  EXPECT_EQ(exchange(7).full_ranges().size(), 3U);
+  EXPECT_EQ(exchange(7).changes(), 1U);
+  EXPECT_EQ(written_[7], 1) << "it has entered";
+  write(1, 3);
+  deliver_all();
+  EXPECT_EQ(written_[0], 2) << "the round awaits the joiner";
+  write(7, 3);
+  deliver_all();
+  EXPECT_EQ(written_[0], 3);
+  EXPECT_EQ(sum(7, 1), 7);
+  expect_equal_copies();
+}
+
+TEST_F(AllreduceTest, JobOfJoinersOnlyFails) {
+  start(1, 1);
+  add(5);
+  remove(0);
+  adopt(5);
+  EXPECT_NE(failure_.find("no worker has a copy of the parameters"), std::string::npos);
+}
+
+/// Workers join, end and die at any message. All copies of a round are equal, and each
+/// update is in them once.
+TEST_F(AllreduceTest, CopiesAgreeInEachRoundWhateverHappensToWorkers) {
+  int faults = 0;
+  int repeated = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE(seed);
+    random_ = Random{seed};
+    name_ = "allreduce:" + std::string{allreduce_algorithms[seed % allreduce_algorithms.size()]};
+    written_.clear();
+    start(1 + seed % 3, static_cast<MemberId>(1 + random_.below(6)));
+    failure_.clear();
+    std::map<MemberId, Step> next;  // the step that a worker writes next
+    std::map<MemberId, int> seen;
+    std::set<MemberId> entering;
+    MemberId joiner = 100;
+    for (const Member& member : now_.members) next[member.id] = 1;
+    for (int event = 0; event < 600; ++event) {
+      const Member member = now_.members[random_.below(now_.members.size())];
+      if (entering.contains(member.id) && written_[member.id] > 0) {
+        entering.erase(member.id);
+        next[member.id] = exchange(member.id).round() + 1;
+        seen[member.id] = written_[member.id];
+      }
+      const bool may_write = !entering.contains(member.id) && !exchange(member.id).is_writing() &&
+                             epochs_[member.id] > 0;
+      if (random_.below(60) == 0 && faults < 100'000) {
+        ++faults;
+        if (random_.below(2) == 0 && now_.members.size() < 8) {
+          add(joiner);
+          adopt(joiner);
+          enter(joiner);
+          entering.insert(joiner++);
+        } else if (now_.members.size() > 1) {
+          const bool has_other_copy = std::ranges::any_of(now_.members, [&](const Member& other) {
+            return other.id != member.id && exchange(other.id).has_copy(0);
+          });
+          if (!has_other_copy) continue;
+          const Step most = exchange(member.id).round();
+          repeated += std::ranges::any_of(
+              now_.members, [&](const Member& other) { return exchange(other.id).round() < most; });
+          remove(member.id);
+        }
+      } else if (may_write && random_.below(3) == 0) {
+        write(member.id, next[member.id]++, 1);
+      } else if (epochs_[member.id] < now_.epoch && random_.below(4) == 0) {
+        adopt(member.id);
+      } else if (!in_flight_.empty()) {
+        deliver_one();
+      }
+      for (const Member& a : now_.members)
+        for (const Member& b : now_.members) {
+          if (!exchange(a.id).has_copy(0) || !exchange(b.id).has_copy(0)) continue;
+          const auto apart = static_cast<std::int64_t>(exchange(a.id).round()) -
+                             static_cast<std::int64_t>(exchange(b.id).round());
+          ASSERT_LE(std::abs(apart), 1);
+          ASSERT_TRUE(apart != 0 || sum(a.id) == sum(b.id));
+        }
+    }
+    adopt_all();
+    for (const Member& member : now_.members)
+      if (!exchange(member.id).is_writing()) end(member.id, 0);
+    deliver_all();
+    for (const Member& member : now_.members) end(member.id, 0);
+    deliver_all();
+    expect_equal_copies();
+    ASSERT_EQ(failure_, "");
+    for (const Member& member : now_.members)
+      EXPECT_FALSE(exchange(member.id).is_writing()) << member.id;
+    // Each update adds 1 to each range; the progress says how many there were.
+    double updates = 0;
+    for (const WorkerProgress& progress : exchange(now_.members[0].id).progress())
+      updates += static_cast<double>(progress.samples);
+    EXPECT_EQ(sum(now_.members[0].id), updates);
+  }
+  EXPECT_GT(faults, 1000);
+  EXPECT_GT(repeated, 20) << "deaths of workers that alone have completed a round";
+}
+
+TEST_F(AllreduceTest, AnswersSnapshotsOfARound) {
+  std::vector<RangeState> observed;
+  const auto request = [&](Step round) {
+    ExchangeEffects<AllreduceContext::Messages> effects;
+    exchange(0).on(Context{time_, random_, effects}, Snapshot{9, round});
+    for (auto& effect : effects)
+      if (auto* state = std::get_if<ObservedState>(&effect)) observed.push_back(*state->state);
+  };
+  request(0);
+  ASSERT_EQ(observed.size(), 1U);
+  EXPECT_EQ(observed[0].round, 0U);
+  for (MemberId id = 0; id < 3; ++id) write(id, 1);
+  deliver_all();
+  request(1);
+  ASSERT_EQ(observed.size(), 2U);
+  EXPECT_EQ(observed[1].round, 1U);
+  EXPECT_EQ(observed[1].value.as<double>()[0], 3);
+  EXPECT_EQ(observed[1].ledger.at(2).step, 1U);
+  request(2);
+  EXPECT_EQ(observed.size(), 2U) << "the round is not over";
+}
+
+TEST_F(AllreduceTest, RefusesMessagesThatNoCorrectMemberSends) {
+  const ExchangeScope scope{{now_, 1, 8}, *layout_, sizeof(double)};
+  const SumPiece piece{1, 1, 0, 0, 0, {Buffer::make<double>(2), 0, 2, nullptr}};
+  EXPECT_TRUE(is_valid(scope, piece));
+  const auto refused = [&](auto change) {
+    SumPiece bad = piece;
+    change(bad);
+    return !is_valid(scope, bad);
+  };
+  EXPECT_TRUE(refused([](SumPiece& m) { m.epoch = 2; }));
+  EXPECT_TRUE(refused([](SumPiece& m) { m.values.count = 3; }));
+  EXPECT_TRUE(refused([](SumPiece& m) { m.values.buffer = Buffer::make<float>(2); }));
+  EXPECT_TRUE(refused(
+      [](SumPiece& m) { m.values.rows = std::make_shared<const std::vector<std::uint32_t>>(2); }));
+  EXPECT_TRUE(is_valid(scope, SumProgress{1, 1, 1}));
+  EXPECT_FALSE(is_valid(scope, SumProgress{2, 1, 1}));
+  EXPECT_TRUE(is_valid(scope, RoundReport{1, std::nullopt}));
+  EXPECT_FALSE(is_valid(scope, RoundReport{1, barrier::finished}));
+  EXPECT_TRUE(is_valid(scope, CatchUpRequest{1, 0}));
+  EXPECT_FALSE(is_valid(scope, CatchUpRequest{1, 1}));
+  EXPECT_FALSE(is_valid(scope, CatchUpReply{1, 0, nullptr}));
+  const ExchangeScope stranger{{now_, 6, 8}, *layout_, sizeof(double)};
+  EXPECT_FALSE(is_valid(stranger, piece));
+}
+
+TEST(Allreduce, IsTheBarrierBspAndNoOther) {
+  const auto checked = [](const char* exchange, const char* barrier, std::size_t workers = 4,
+                          Mode mode = Mode::peer) {
+    const auto valid =
+        check_exchange(exchange, mode, *barrier::parse(barrier), default_recheck(mode), workers);
+    return valid ? std::string{"accepted"} : valid.error().message;
+  };
+  EXPECT_EQ(checked("allreduce", "bsp"), "accepted");
+  EXPECT_EQ(checked("allreduce:halving", "bsp", 256), "accepted");
+  for (const char* barrier : {"asp", "pbsp:beta=2", "ssp:s=4"})
+    EXPECT_EQ(checked("allreduce:ring", barrier),
+              "barrier " + std::string{barrier} +
+                  ": exchange allreduce:ring waits in each step for the updates of all workers, "
+                  "which is barrier bsp; valid: barrier bsp, or another exchange");
+  EXPECT_EQ(checked("allreduce", "bsp", 257),
+            "workers=257: exchange allreduce sums the updates of at most 256; valid: fewer "
+            "workers, or another exchange");
+  EXPECT_NE(checked("allreduce", "bsp", 4, Mode::central).find("does not work in central mode"),
+            std::string::npos);
+  EXPECT_NE(checked("gossip", "bsp").find("barrier bsp needs to see every worker's step"),
+            std::string::npos);
+  EXPECT_NE(checked("allreduce:rign", "bsp").find("did you mean 'ring'?"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace starling::core
