@@ -6,6 +6,7 @@
 #include "starling/base/check.hpp"
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/tools/job/keys.hpp"
 
 namespace starling::program {
@@ -51,8 +52,10 @@ Result<void> refuse_conflicts(const Job& job, const Settings& settings) {
   return check_shards(options.shards, options.mode, settings);
 }
 
-/// Limits the sample size of the default barrier to the number of other workers.
-void limit_sample_size(actor::JobOptions& options) {
+/// Sets the barrier of a job that names none: bsp if the exchange is itself the barrier, else the
+/// default one, with a sample size of at most the number of other workers.
+void set_default_barrier(actor::JobOptions& options) {
+  if (core::exchange_type(options.exchange).is_barrier) options.barrier = {barrier::Bsp{}};
   auto& sample = options.barrier.sample;
   if (sample && options.workers > 0) sample = std::min(*sample, options.workers - 1);
 }
@@ -96,7 +99,7 @@ Result<Job> make_job(const Settings& settings, const Registry& registry) {
       return add_location_of(setting, std::move(done).error());
   if (auto fits = refuse_conflicts(job, settings); !fits) return std::move(fits).error();
   auto& options = job.train.job;
-  if (location_of(settings, "barrier").empty()) limit_sample_size(options);
+  if (location_of(settings, "barrier").empty()) set_default_barrier(options);
   if (!job.epochs && options.steps == barrier::finished && !options.time && !options.until)
     job.epochs = epochs_default, job.has_default_length = true;
   // A job must have a limit. `epochs` is one too, but it is not yet converted to steps.

@@ -9,6 +9,7 @@
 
 #include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/tools/job/job.hpp"
 #include "starling/tools/job/keys.hpp"
 #include "starling/tools/registry/data.hpp"
@@ -37,9 +38,18 @@ SimJob default_job(bool has_training_defaults) {
   return job;
 }
 
+/// True if the job's exchange is itself the barrier.
+bool is_exchange_barrier(const Settings& settings) {
+  const std::string exchange = text_of(settings, "exchange");
+  return !exchange.empty() && core::check_exchange(exchange).ok() &&
+         core::exchange_type(exchange).is_barrier;
+}
+
 /// Returns the barriers of a job that sets none. A sample size is at most the number of other
 /// workers.
-std::vector<barrier::Barrier> default_barriers(const SimJob& job, bool has_training_defaults) {
+std::vector<barrier::Barrier> default_barriers(const SimJob& job, const Settings& settings,
+                                               bool has_training_defaults) {
+  if (is_exchange_barrier(settings)) return {barrier::Barrier{barrier::Bsp{}}};
   const std::size_t others = job.options.workers - 1;
   auto barriers =
       has_training_defaults ? std::vector{Job{}.train.job.barrier} : published_barriers(job.mode);
@@ -150,7 +160,8 @@ Result<void> check_combinations(const SimJob& job, const Settings& settings) {
                  std::to_string(std::numeric_limits<std::uint64_t>::max())};
   for (std::size_t i = 0; i < job.barriers.size(); ++i) {
     auto options = run_options(job, i, job.options.seed);
-    if (auto valid = core::check(job.mode, options.barrier, options.recheck, options.workers);
+    if (auto valid = core::check(job.mode, options.barrier, options.recheck, options.workers,
+                                 is_exchange_barrier(settings));
         !valid)
       return add_location(std::move(valid).error(), settings);
     const auto valid =
@@ -202,7 +213,7 @@ Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, 
   if (auto done = apply_settings(job, settings, registry); !done) return std::move(done).error();
   if (auto valid = check_level(job, settings); !valid) return std::move(valid).error();
   auto& options = job.options;
-  if (job.barriers.empty()) job.barriers = default_barriers(job, has_training_defaults);
+  if (job.barriers.empty()) job.barriers = default_barriers(job, settings, has_training_defaults);
   if (job.step_time)
     options.step_time = *job.step_time;
   else if (job.delay && *job.delay != Distribution{})

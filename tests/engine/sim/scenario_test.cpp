@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "starling/base/text.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 
 namespace starling::sim {
 namespace {
@@ -44,7 +45,8 @@ TEST(Scenario, DrawsWithWeightsOnlyWhereWorkersAskEachOther) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const Scenario scenario = draw_scenario(seed);
     ++seen[scenario.barrier.weighting];
-    EXPECT_TRUE(core::check(scenario.mode, scenario.barrier, scenario.recheck, scenario.workers));
+    EXPECT_TRUE(core::check_exchange(scenario.exchange, scenario.mode, scenario.barrier,
+                                     scenario.recheck, scenario.workers));
     if (scenario.barrier.weighting != barrier::Weighting::uniform) {
       EXPECT_TRUE(barrier::is_weighted(scenario.barrier)) << seed;
     }

@@ -16,7 +16,8 @@ namespace {
 class WholeModels : public Nodes, public testing::WithParamInterface<const char*> {};
 using Cache = Nodes;
 
-INSTANTIATE_TEST_SUITE_P(Exchanges, WholeModels, testing::Values("broadcast", "gossip"));
+INSTANTIATE_TEST_SUITE_P(Exchanges, WholeModels,
+                         testing::Values("broadcast", "gossip", "allreduce"));
 
 /// Member 0, which answers for the model, is on node a.
 TEST_P(WholeModels, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {
@@ -81,6 +82,24 @@ TEST_F(Cache, UnknownExchangesAreRefused) {
   EXPECT_NE(unknown.err.find("--exchange: 'brodcast' is unknown; did you mean 'broadcast'?"),
             std::string::npos)
       << unknown.err;
+}
+
+TEST_F(Cache, AllreduceIsTheBarrierBsp) {
+  const ProgramResult refused =
+      starling(work_, "train --exchange allreduce:ring --barrier asp --steps 3");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("--barrier asp: exchange allreduce:ring waits in each step for the "
+                             "updates of all workers, which is barrier bsp; valid: barrier bsp, or "
+                             "another exchange"),
+            std::string::npos)
+      << refused.err;
+  const ProgramResult ran = starling(
+      work_,
+      "train --exchange allreduce --data digits:n=1000 --workers 3 --steps 5 --json --quiet");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["barrier"], "bsp");
+  EXPECT_EQ(json["updates"], 15);
 }
 
 TEST_F(Cache, SavesReadsAlsoIfANodeIsKilled) {
