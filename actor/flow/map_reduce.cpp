@@ -49,13 +49,16 @@ Result<MapReduce> MapReduce::make(MapReduceOptions options) {
   auto runner =
       std::make_shared<ThreadRunner>(ThreadRunnerOptions{.threads = options.threads,
                                                          .default_parts = options.parts,
-                                                         .attempts_max = options.attempts},
+                                                         .attempts_max = options.attempts,
+                                                         .on_progress = options.on_progress,
+                                                         .is_stopped = options.is_stopped},
                                      storage);
   return MapReduce{std::move(options), std::move(storage), std::move(runner)};
 }
 
-Result<Set<std::string, TextChain>> MapReduce::text(const std::vector<std::string>& paths) const {
-  auto splits = split_files(paths, options_.split_bytes);
+Result<Set<std::string, TextChain>> MapReduce::text(const std::vector<std::string>& paths,
+                                                    bool have_headers) const {
+  auto splits = split_files(paths, options_.split_bytes, have_headers);
   if (!splits) return std::move(splits).error();
   return Set<std::string, TextChain>{runner_, TextChain{*std::move(splits)}};
 }

@@ -6,6 +6,7 @@
 ///     auto sum = squares.filter([](std::uint64_t x) { return x % 2 == 0; }).reduce(std::plus<>{});
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "starling/base/result.hpp"
 #include "starling/engine/flow/broadcast.hpp"
 #include "starling/engine/flow/chain/sources.hpp"
+#include "starling/engine/flow/plan/progress.hpp"
 #include "starling/engine/flow/set.hpp"
 
 namespace starling::flow {
@@ -38,6 +40,11 @@ struct MapReduceOptions {
   std::uint64_t split_bytes = std::uint64_t{8} << 20U;
   /// A job ends with an error if a part has failed this many times. Above 0.
   std::uint32_t attempts = 2;
+  /// Called when a task of a stage begins and when it is done, with what the stage has done so far:
+  /// by any thread, but for one job only by one at a time. It must return soon.
+  std::function<void(const StageProgress&)> on_progress = {};
+  /// Asked now and then by all tasks, if set. Once it returns true, the job ends with an error.
+  std::function<bool()> is_stopped = {};
 };
 
 /// Sets keep what they need of their engine alive. Thread-safe, except for moving.
@@ -61,9 +68,9 @@ class MapReduce {
     return Set<typename C::Value, C>{runner_, C{count, std::move(f), options_.parts}};
   }
   /// The lines of text files, in the order of the paths, without their LF or CR LF. A file is split
-  /// into parts, unless it is gzip.
-  [[nodiscard]] Result<Set<std::string, TextChain>> text(
-      const std::vector<std::string>& paths) const;
+  /// into parts, unless it is gzip. If the files have headers, the first line of each is left out.
+  [[nodiscard]] Result<Set<std::string, TextChain>> text(const std::vector<std::string>& paths,
+                                                         bool have_headers = false) const;
   /// A value for all tasks.
   template <class T>
   [[nodiscard]] Broadcast<T> broadcast(T value) const {

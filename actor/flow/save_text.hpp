@@ -1,6 +1,7 @@
 /// Saves a data set as text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -33,25 +34,36 @@ template <class T>
   }
 }
 
-/// Writes each part as a file of a new folder, `FOLDER/part-00000.txt` and so on, a line for each
-/// record. The folder appears when all parts are complete, by one rename; a job that fails leaves
-/// nothing behind.
+/// Writes each part as a file of the folder, a line for each record, and gives the folder its final
+/// name. Returns the number of lines. Requires: `output` has not been committed.
 template <class T, class C>
-[[nodiscard]] Result<void> save_text(const Set<T, C>& set, const std::string& folder) {
-  auto output = OutputFolder::make(folder);
-  if (!output) return std::move(output).error();
+[[nodiscard]] Result<std::uint64_t> save_text(const Set<T, C>& set, OutputFolder& output) {
   const auto write = [&output](Task& task, const C& chain) {
-    PartFile file{output->part_path(task.part())};
-    chain.run(task, task.part(), [&file](const T& record) {
+    PartFile file{output.part_path(task.part())};
+    std::uint64_t lines = 0;
+    chain.run(task, task.part(), [&](const T& record) {
       file.add_line(line_of(record));
-      return true;
+      return ++lines, true;
     });
     file.finish();
-    return true;
+    return lines;
   };
   auto written = set.run("save_text", write);
   if (!written) return std::move(written).error();
-  return output->commit();
+  if (auto committed = output.commit(); !committed) return std::move(committed).error();
+  std::uint64_t lines = 0;
+  for (const auto& part_lines : *written) lines += *part_lines;
+  return lines;
+}
+
+/// Writes each part as a file of a new folder, `FOLDER/part-00000.txt` and so on. The folder
+/// appears when all parts are complete, by one rename; a job that fails leaves nothing behind.
+/// Returns the number of lines.
+template <class T, class C>
+[[nodiscard]] Result<std::uint64_t> save_text(const Set<T, C>& set, const std::string& folder) {
+  auto output = OutputFolder::make(folder);
+  if (!output) return std::move(output).error();
+  return save_text(set, *output);
 }
 
 }  // namespace starling::flow

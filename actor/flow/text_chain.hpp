@@ -24,8 +24,11 @@ class TextChain {
   [[nodiscard]] std::string operations() const { return "text"; }
 
   template <class Sink>
-  void run(Task&, Part part, const Sink& sink) const {
-    read_lines((*splits_)[part], [&sink](std::string& line) { return sink(std::move(line)); });
+  void run(Task& task, Part part, const Sink& sink) const {
+    read_lines((*splits_)[part], [&](std::string& line) {
+      task.count_read();
+      return sink(std::move(line));
+    });
   }
 
  private:

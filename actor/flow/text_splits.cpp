@@ -9,6 +9,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "starling/base/input.hpp"
 #include "starling/engine/flow/plan/failure.hpp"
@@ -20,6 +21,8 @@ namespace {
 constexpr std::size_t read_bytes = std::size_t{256} << 10U;
 /// The longest line; the reader of gzip files has the same limit.
 constexpr std::size_t line_bytes_max = std::size_t{256} << 20U;
+/// UTF-8's, which the reader of gzip files skips too.
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 /// Reads a plain file from any offset.
 class TextFile {
@@ -122,8 +125,10 @@ void read_plain(const TextSplit& split, const LineSink& sink) {
   std::uint64_t line_at = 0;
   run_located(
       [&] {
-        if (split.begin > 0) scanner.next(line);
+        if (split.begin > 0 || split.has_header) scanner.next(line);
         while ((line_at = scanner.offset()) < split.end && scanner.next(line)) {
+          if (line_at == 0 && line.starts_with(byte_order_mark))
+            line.erase(0, byte_order_mark.size());
           remove_line_end(line);
           if (!sink(line)) return;
         }
@@ -136,12 +141,14 @@ void read_gzip(const TextSplit& split, const LineSink& sink) {
   if (!file) throw TaskFailure{file.error()};
   models::LineReader reader{*std::move(file)};
   std::string line;
+  bool is_header = split.has_header;
   run_located(
       [&] {
         for (;;) {
           const auto next = reader.next();
           if (!next) throw TaskFailure{next.error()};
           if (!*next) return;
+          if (std::exchange(is_header, false)) continue;
           line.assign(**next);
           if (!sink(line)) return;
         }
@@ -152,7 +159,7 @@ void read_gzip(const TextSplit& split, const LineSink& sink) {
 }  // namespace
 
 Result<std::vector<TextSplit>> split_files(const std::vector<std::string>& paths,
-                                           std::uint64_t split_bytes) {
+                                           std::uint64_t split_bytes, bool have_headers) {
   if (paths.empty()) return Error{"no text file was given; valid: one or more files"};
   std::vector<TextSplit> splits;
   for (const std::string& path : paths) {
@@ -166,7 +173,7 @@ Result<std::vector<TextSplit>> split_files(const std::vector<std::string>& paths
     const std::uint64_t bytes = input->size().value_or(0);
     const std::uint64_t step = is_gzip ? std::max<std::uint64_t>(1, bytes) : split_bytes;
     for (std::uint64_t begin = 0; begin < bytes; begin += step)
-      splits.push_back({path, begin, std::min(begin + step, bytes), is_gzip});
+      splits.push_back({path, begin, std::min(begin + step, bytes), is_gzip, have_headers});
   }
   return splits;
 }

@@ -17,13 +17,16 @@ struct TextSplit {
   std::uint64_t end = 0;
   /// True for a gzip file, which is read as a whole.
   bool is_gzip = false;
+  /// True if the first line of the file is a header, which is no line of the data.
+  bool has_header = false;
 };
 
 /// Splits files into pieces of about `split_bytes` bytes, in the order of the paths. A gzip file is
 /// one piece, and its first bytes decide whether it is gzip. Returns an Error for a file that
 /// cannot be opened. Requires: split_bytes > 0.
 [[nodiscard]] Result<std::vector<TextSplit>> split_files(const std::vector<std::string>& paths,
-                                                         std::uint64_t split_bytes);
+                                                         std::uint64_t split_bytes,
+                                                         bool have_headers = false);
 
 /// Takes a line without its LF or CR LF, and returns false to stop. It may move from the line.
 using LineSink = std::function<bool(std::string& line)>;

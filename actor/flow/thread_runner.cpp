@@ -15,13 +15,18 @@ namespace {
 /// One run of one plan. Several threads call work().
 class JobRun {
  public:
-  JobRun(Plan plan, std::uint32_t attempts_max, Storage& storage)
-      : plan_(std::move(plan)), scheduler_(plan_, attempts_max), storage_(storage) {
+  JobRun(std::uint64_t number, Plan plan, const ThreadRunnerOptions& options, Storage& storage)
+      : number_(number),
+        plan_(std::move(plan)),
+        options_(options),
+        scheduler_(plan_, options.attempts_max),
+        storage_(storage) {
     for (const PlannedStage& planned : plan_.stages) {
       const Part parts = planned.stage->description.parts;
       stages_.push_back({.made = std::make_shared<KeptOutputs::Parts>(parts),
                          .outputs = planned.kept,
-                         .file = {}});
+                         .file = {},
+                         .counts = {}});
       if (!stages_.back().outputs) stages_.back().outputs = stages_.back().made;
     }
   }
@@ -36,10 +41,11 @@ class JobRun {
         continue;
       }
       Task task = make_task(*id);
+      show(id->stage);
       lock.unlock();
       Result<Output> output = run(*id, task);
       lock.lock();
-      report(*id, std::move(output));
+      report(*id, task, std::move(output));
       changed_.notify_all();
     }
   }
@@ -60,6 +66,8 @@ class JobRun {
     /// The outputs: `made`, or those that an earlier job has left.
     std::shared_ptr<const KeptOutputs::Parts> outputs;
     std::shared_ptr<SpillFile> file;
+    Part parts_done = 0;
+    TaskCounts counts = {};
   };
 
   Task make_task(const TaskId& id) {
@@ -67,7 +75,8 @@ class JobRun {
     for (const StageId input : plan_.stages[id.stage].inputs)
       inputs.push_back({plan_.stages[input].stage.get(), stages_[input].outputs});
     const bool is_last_attempt = id.attempt + 1 == scheduler_.attempts_max();
-    return Task{id.part, is_last_attempt, std::move(inputs), storage_, file_of(id.stage)};
+    return Task{id.part,  is_last_attempt,   std::move(inputs),
+                storage_, file_of(id.stage), options_.is_stopped};
   }
 
   /// The storage makes a file on the disk only when something is written to it.
@@ -78,6 +87,7 @@ class JobRun {
   }
 
   Result<Output> run(const TaskId& id, Task& task) {
+    if (options_.is_stopped && options_.is_stopped()) return Error{"the job was stopped"};
     try {
       return plan_.stages[id.stage].stage->run(task);
     } catch (const std::exception& fault) {
@@ -87,17 +97,32 @@ class JobRun {
     }
   }
 
-  void report(const TaskId& id, Result<Output> output) {
+  void show(StageId id) const {
+    if (options_.on_progress)
+      options_.on_progress({.job = number_,
+                            .stage = id,
+                            .description = &plan_.stages[id].stage->description,
+                            .parts_done = stages_[id].parts_done,
+                            .counts = stages_[id].counts});
+  }
+
+  void report(const TaskId& id, const Task& task, Result<Output> output) {
     if (!output) {
       scheduler_.on_failed(id, std::move(output).error());
       return;
     }
-    (*stages_[id.stage].made)[id.part] = *std::move(output);
+    StageRun& stage = stages_[id.stage];
+    (*stage.made)[id.part] = *std::move(output);
+    ++stage.parts_done;
+    stage.counts += task.counts();
+    show(id.stage);
     for (const StageId unneeded : scheduler_.on_done(id))
       if (!plan_.stages[unneeded].stage->kept) stages_[unneeded] = {};
   }
 
+  const std::uint64_t number_;
   const Plan plan_;
+  const ThreadRunnerOptions& options_;
   Scheduler scheduler_;
   Storage& storage_;
   std::vector<StageRun> stages_;
@@ -108,7 +133,7 @@ class JobRun {
 }  // namespace
 
 Result<std::vector<Output>> ThreadRunner::run(const StagePtr& last) {
-  JobRun job{make_plan(last), options_.attempts_max, *storage_};
+  JobRun job{jobs_++, make_plan(last), options_, *storage_};
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 1; i < options_.threads; ++i) threads.emplace_back([&] { job.work(); });

@@ -1,9 +1,14 @@
 /// Runs plans on threads of this process.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 
+#include "starling/engine/flow/plan/progress.hpp"
 #include "starling/engine/flow/plan/runner.hpp"
 #include "starling/engine/flow/plan/storage.hpp"
 
@@ -15,13 +20,16 @@ struct ThreadRunnerOptions {
   Part default_parts = 16;
   /// A job ends if a part has failed this many times; above 0.
   std::uint32_t attempts_max = 2;
+  /// As in MapReduceOptions.
+  std::function<void(const StageProgress&)> on_progress = {};
+  std::function<bool()> is_stopped = {};
 };
 
 /// Thread-safe.
 class ThreadRunner : public Runner {
  public:
   ThreadRunner(ThreadRunnerOptions options, std::shared_ptr<Storage> storage)
-      : options_(options), storage_(std::move(storage)) {}
+      : options_(std::move(options)), storage_(std::move(storage)) {}
 
   Result<std::vector<Output>> run(const StagePtr& last) override;
   [[nodiscard]] Part default_parts() const override { return options_.default_parts; }
@@ -29,6 +37,7 @@ class ThreadRunner : public Runner {
  private:
   ThreadRunnerOptions options_;
   std::shared_ptr<Storage> storage_;
+  std::atomic<std::uint64_t> jobs_ = 0;
 };
 
 }  // namespace starling::flow

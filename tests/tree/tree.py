@@ -31,7 +31,7 @@ FOLDERS = """
     engine/sim engine/sim/membership engine/sim/steps engine/sim/protocol engine/sim/chaos engine/sim/scaling
     actor actor/flow actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
     tools/files tools/program tools/registry tools/job tools/report tools/train tools/bench tools/chaos
-    tools/collective tools/scale
+    tools/collective tools/scale tools/run/flows tools/run
     tools/sim tools/advise tools/repro tools/repro/barriers tools/twin tools/cluster/keys tools/cluster/follow tools/cluster
     tools/command_line tools
 """.split()

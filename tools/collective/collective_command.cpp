@@ -17,7 +17,7 @@ namespace {
 
 using collective::Algorithm;
 
-Result<double> parse_bytes(const std::string& text) {
+Result<double> parse_vector_bytes(const std::string& text) {
   constexpr std::array<Unit, 13> units{{{"KiB", 0x1p10},
                                         {"MiB", 0x1p20},
                                         {"GiB", 0x1p30},
@@ -49,7 +49,7 @@ Result<void> put_options(collective::Task& task, collective::Network& network,
   if (!location_of(settings, "root").empty() && !collective::has_root(task.operation))
     return Error{location_of(settings, "root") + ": " + std::string{name(task.operation)} +
                  " has no root; valid: with reduce, broadcast, gather or scatter"};
-  if (auto given = put(task.bytes, settings, "bytes", parse_bytes); !given) return given;
+  if (auto given = put(task.bytes, settings, "bytes", parse_vector_bytes); !given) return given;
   return put_network(network, settings);
 }
 

@@ -20,6 +20,7 @@
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/registry/device.hpp"
 #include "starling/tools/repro/repro_arguments.hpp"
+#include "starling/tools/run/run_arguments.hpp"
 #include "starling/tools/scale/scale_arguments.hpp"
 #include "starling/tools/sim/sim_keys.hpp"
 #include "starling/tools/train/commands.hpp"
@@ -267,6 +268,7 @@ class CommandLine {
     if (name == "leave") return run_without_registry(leave_, leave_command);
     if (name == "launch") return run_without_registry(launch_, launch_command);
     if (name == "repro") return repro_.run(registry_);
+    if (name == "run") return run_.run();
     if (name == "advise") return advise_.run(registry_);
     if (name == "collective") return collective_.run();
     if (name == "scale") return scale_.run();
@@ -336,6 +338,7 @@ class CommandLine {
   AdviseArguments advise_{program_};
   CollectiveArguments collective_{program_};
   ScaleArguments scale_{program_};
+  RunArguments run_{program_, registry_};
   ReproArguments repro_{program_};
   EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", registry_};
   EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",

@@ -5,6 +5,33 @@
 #include "starling/base/text.hpp"
 
 namespace starling {
+namespace {
+
+/// Returns true for a word of small letters, digits and '-', as flags and commands are written.
+bool is_word(const std::string& text) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  return !text.empty() && text.front() != '-' && std::ranges::all_of(text, is_letter);
+}
+
+Result<void> check_flow(const program::FlowEntry& flow) {
+  const std::string valid = "; valid: a word of small letters, digits and '-'";
+  if (!is_word(flow.name))
+    return Error{"the name " + quote(flow.name) + " of your own flow cannot be written" + valid};
+  std::vector<std::string> taken{"help",  "input", "output", "workers", "memory",
+                                 "parts", "lines", "spill",  "json",    "quiet"};
+  for (const program::FlowOption& option : flow.options) {
+    const std::string what = "the option " + quote(option.name) + " of your own flow " + flow.name;
+    if (!is_word(option.name)) return Error{what + " cannot be written" + valid};
+    if (std::ranges::find(taken, option.name) != taken.end())
+      return Error{what + " has the name of another option; valid: each name once"};
+    taken.push_back(option.name);
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<void> Registry::check() const {
   for (const auto& entry : barriers_)
@@ -19,6 +46,12 @@ Result<void> Registry::check() const {
     if (std::ranges::count(actors_, entry.name, &program::ActorsEntry::name) > 1)
       return refuse("is given twice; valid: each name once");
     if (!entry.spawn) return refuse("has no function; valid: a function that spawns them");
+  }
+  for (const auto& entry : flows_) {
+    if (auto valid = check_flow(entry); !valid) return valid;
+    if (std::ranges::count(flows_, entry.name, &program::FlowEntry::name) > 1)
+      return Error{"the name " + quote(entry.name) +
+                   " of your own flow is given twice; valid: each name once"};
   }
   return {};
 }

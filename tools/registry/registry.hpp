@@ -9,8 +9,9 @@
 ///       return starling::main(argc, argv, std::move(registry));
 ///     }
 ///
-/// Your own actors (actors()) start with the jobs that name them. A model or data source of your
-/// own hides a built-in one of the same name. A barrier must not have the name of a built-in one.
+/// Your own actors (actors()) start with the jobs that name them. `run` runs your own flows
+/// (flow()). A model or data source of your own hides a built-in one of the same name. A barrier
+/// must not have the name of a built-in one.
 #pragma once
 
 #include <concepts>
@@ -66,6 +67,28 @@ struct ActorsEntry {
   std::string summary;
   actor::OnStart spawn;
 };
+
+class FlowContext;
+
+/// A flag of a flow, `--name VALUE`, or `--name` if `placeholder` is empty.
+struct FlowOption {
+  std::string name;
+  /// The word that stands for the value in `--help`, like N.
+  std::string placeholder;
+  std::string help;
+};
+
+/// A map-reduce program, which `run NAME` runs on files.
+struct FlowEntry {
+  std::string name;
+  std::string summary;
+  std::vector<FlowOption> options;
+  std::function<Result<void>(SpecReader& options, FlowContext& context)> run;
+};
+
+/// Runs a flow of type F; defined in flow.hpp. Include it in files that add flows.
+template <class F>
+[[nodiscard]] Result<void> run_flow(SpecReader& options, FlowContext& context);
 
 /// Wraps a model; `text` is what AnyModel::print() returns. Defined in model_of.hpp, which main.hpp
 /// includes. Include it in files that add models.
@@ -229,14 +252,24 @@ class Registry {
     return *this;
   }
 
+  /// Adds a map-reduce program, run by `run NAME --input FILE`. flow.hpp, which has to be included,
+  /// says what F needs. A flow of your own hides a built-in one of the same name.
+  template <class F>
+  Registry& flow() {
+    flows_.push_back(
+        {std::string{F::name}, std::string{F::summary}, F::flow_options(), program::run_flow<F>});
+    return *this;
+  }
+
   [[nodiscard]] const std::vector<program::ModelEntry>& models() const { return models_; }
   [[nodiscard]] const std::vector<program::DataEntry>& data() const { return data_; }
   [[nodiscard]] const std::vector<program::BarrierEntry>& barriers() const { return barriers_; }
 
   [[nodiscard]] const std::vector<program::ActorsEntry>& actors() const { return actors_; }
+  [[nodiscard]] const std::vector<program::FlowEntry>& flows() const { return flows_; }
 
-  /// Returns an Error that names the first barrier or name of actors that users could not write on
-  /// the command line, or that another one has.
+  /// Returns an Error that names the first barrier, name of actors, or flow that users could not
+  /// write on the command line, or that another one has.
   [[nodiscard]] Result<void> check() const;
 
   /// Returns the rules of barriers(), for barrier::parse().
@@ -298,6 +331,7 @@ class Registry {
   std::vector<program::DataEntry> data_;
   std::vector<program::BarrierEntry> barriers_;
   std::vector<program::ActorsEntry> actors_;
+  std::vector<program::FlowEntry> flows_;
 };
 
 }  // namespace starling

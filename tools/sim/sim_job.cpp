@@ -12,6 +12,7 @@
 #include "starling/engine/core/training/exchanges.hpp"
 #include "starling/tools/job/job.hpp"
 #include "starling/tools/job/keys.hpp"
+#include "starling/tools/program/byte_amount.hpp"
 #include "starling/tools/registry/data.hpp"
 #include "starling/tools/sim/learning.hpp"
 #include "starling/tools/sim/linear_learner.hpp"
@@ -169,15 +170,6 @@ Result<void> check_combinations(const SimJob& job, const Settings& settings) {
     if (!valid) return with_location(std::move(valid).error(), settings);
   }
   return {};
-}
-
-/// Prints bytes in the largest unit in which the number is at least 1: "1.5 GiB".
-std::string print_bytes(std::uint64_t bytes) {
-  constexpr std::array units{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  auto amount = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; amount >= 1024 && unit + 1 < units.size(); ++unit) amount /= 1024;
-  return print_number(std::round(amount * 10) / 10) + " " + units[unit];
 }
 
 /// Estimates the bytes of the largest run at the step level.

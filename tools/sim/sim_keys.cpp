@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "starling/base/text.hpp"
+#include "starling/tools/program/byte_amount.hpp"
 #include "starling/tools/sim/learning.hpp"
 
 namespace starling::program {
@@ -30,26 +31,6 @@ Result<core::Time> parse_time(Text text) {
   const auto time = parse_duration(parse_number(text) ? text + "s" : text);
   if (time && *time > std::chrono::nanoseconds{0}) return *time;
   return Error{"'" + text + "' must be seconds, or a time like 40s, 200ms or 2min, above 0"};
-}
-
-/// Parses a number of bytes with its unit, like 512MiB. An Error says that the text must be
-/// `expected`.
-Result<std::uint64_t> parse_bytes(Text text, const std::string& expected) {
-  constexpr std::array<std::pair<std::string_view, double>, 8> units{{{"KiB", 0x1p10},
-                                                                      {"MiB", 0x1p20},
-                                                                      {"GiB", 0x1p30},
-                                                                      {"TiB", 0x1p40},
-                                                                      {"kB", 1e3},
-                                                                      {"MB", 1e6},
-                                                                      {"GB", 1e9},
-                                                                      {"TB", 1e12}}};
-  for (const auto& [unit, size] : units) {
-    if (!text.ends_with(unit)) continue;
-    const auto number = parse_number(std::string_view{text}.substr(0, text.size() - unit.size()));
-    if (number && *number > 0 && *number * size < 0x1p62)
-      return static_cast<std::uint64_t>(*number * size);
-  }
-  return Error{"'" + text + "' must be " + expected};
 }
 
 Result<double> parse_positive(Text text) {

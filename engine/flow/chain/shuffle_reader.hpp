@@ -17,14 +17,18 @@ template <class R, class Less>
 class ShuffleReader {
  public:
   ShuffleReader(const Task& task, std::vector<const Run<R>*> runs)
-      : reader_(merge_down<R, Less>(task, std::move(runs), made_)) {}
+      : task_(task), reader_(merge_down<R, Less>(task, std::move(runs), made_)) {}
   ShuffleReader(const Task& task, const StagePtr& shuffle, Part part)
       : ShuffleReader(task, runs_for(task.outputs<Buckets<R>>(shuffle), part)) {}
 
   [[nodiscard]] const R* get() const { return reader_.get(); }
-  void advance() { reader_.advance(); }
+  void advance() {
+    task_.count_read();
+    reader_.advance();
+  }
 
  private:
+  const Task& task_;
   std::vector<std::unique_ptr<Run<R>>> made_;
   MergeReader<R, Less> reader_;
 };

@@ -31,13 +31,15 @@ class CollectionChain {
   [[nodiscard]] std::string operations() const { return "collection"; }
 
   template <class Sink>
-  void run(Task&, Part part, const Sink& sink) const {
+  void run(Task& task, Part part, const Sink& sink) const {
     std::uint64_t i = first_index(values_->size(), part, parts_);
     const std::uint64_t end = first_index(values_->size(), part + 1, parts_);
     run_located(
         [&] {
-          for (; i < end; ++i)
+          for (; i < end; ++i) {
+            task.count_read();
             if (!sink((*values_)[i])) return;
+          }
         },
         [&] { return "collection: record " + std::to_string(i); });
   }
@@ -61,13 +63,15 @@ class GeneratorChain {
   [[nodiscard]] std::string operations() const { return "generator"; }
 
   template <class Sink>
-  void run(Task&, Part part, const Sink& sink) const {
+  void run(Task& task, Part part, const Sink& sink) const {
     std::uint64_t i = first_index(count_, part, parts_);
     const std::uint64_t end = first_index(count_, part + 1, parts_);
     run_located(
         [&] {
-          for (; i < end; ++i)
+          for (; i < end; ++i) {
+            task.count_read();
             if (!sink(std::invoke(f_, i))) return;
+          }
         },
         [&] { return "generator: record " + std::to_string(i); });
   }

@@ -2,12 +2,16 @@
 /// that it reads. One thread uses a Task.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "starling/base/check.hpp"
+#include "starling/engine/flow/plan/failure.hpp"
 #include "starling/engine/flow/plan/kept_outputs.hpp"
+#include "starling/engine/flow/plan/progress.hpp"
 #include "starling/engine/flow/plan/stage.hpp"
 #include "starling/engine/flow/plan/storage.hpp"
 
@@ -21,14 +25,16 @@ struct StageOutputs {
 
 class Task {
  public:
-  /// `inputs` has the outputs of the stage's inputs, in their order.
+  /// `inputs` has the outputs of the stage's inputs, in their order. `is_stopped` may be null; it
+  /// is asked now and then, and once it returns true, the task ends with a TaskFailure.
   Task(Part part, bool is_last_attempt, std::vector<StageOutputs> inputs, Storage& storage,
-       std::shared_ptr<SpillFile> file)
+       std::shared_ptr<SpillFile> file, const std::function<bool()>& is_stopped = {})
       : part_(part),
         is_last_attempt_(is_last_attempt),
         inputs_(std::move(inputs)),
         storage_(storage),
-        file_(std::move(file)) {}
+        file_(std::move(file)),
+        is_stopped_(is_stopped) {}
 
   [[nodiscard]] Part part() const noexcept { return part_; }
   /// True if a failure of this task ends the job. It should then say exactly at which record.
@@ -53,12 +59,28 @@ class Task {
   /// The file to which tasks of this stage spill.
   [[nodiscard]] const std::shared_ptr<SpillFile>& file() const noexcept { return file_; }
 
+  /// Records that the task has read one more record of its sources.
+  void count_read() const {
+    constexpr std::uint64_t asks_every = 4096;
+    if (++counts_.records_read % asks_every == 0 && is_stopped_ && is_stopped_())
+      throw TaskFailure{Error{"the job was stopped"}};
+  }
+  void count_written(std::uint64_t records, std::uint64_t bytes) const {
+    counts_.records_written += records;
+    counts_.bytes_written += bytes;
+  }
+  void count_spilled(std::uint64_t bytes) const { counts_.bytes_spilled += bytes; }
+  [[nodiscard]] const TaskCounts& counts() const noexcept { return counts_; }
+
  private:
   Part part_;
   bool is_last_attempt_;
   std::vector<StageOutputs> inputs_;
   Storage& storage_;
   std::shared_ptr<SpillFile> file_;
+  std::function<bool()> is_stopped_;
+  /// Counting changes nothing that a function of a task can see.
+  mutable TaskCounts counts_;
 };
 
 }  // namespace starling::flow

@@ -56,6 +56,7 @@ class BucketWriter {
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       std::vector<R> records = buffers_[i].take();
       if (records.empty()) continue;
+      task_.count_written(records.size(), bytes_[i]);
       if constexpr (!std::is_same_v<Less, ArrivalOrder>) std::ranges::stable_sort(records, Less{});
       runs_[i].push_back(make_run(task_, std::move(records), bytes_[i]));
       bytes_[i] = 0;

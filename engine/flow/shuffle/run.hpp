@@ -32,17 +32,20 @@ template <class R>
 template <class R>
 class RunSpiller {
  public:
-  explicit RunSpiller(const Task& task) : blocks_(task.file()) {}
+  explicit RunSpiller(const Task& task) : task_(task), blocks_(task.file()) {}
 
   void add(const R& record) {
     put(blocks_.buffer(), record);
     blocks_.end_record();
   }
   [[nodiscard]] Run<R> finish() {
-    return {.records = {}, .memory = {}, .spilled = blocks_.finish()};
+    Run<R> run{.records = {}, .memory = {}, .spilled = blocks_.finish()};
+    for (const Block& block : run.spilled.blocks) task_.count_spilled(block.size);
+    return run;
   }
 
  private:
+  const Task& task_;
   BlockWriter blocks_;
 };
 

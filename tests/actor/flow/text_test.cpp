@@ -80,6 +80,26 @@ TEST(Text, ReadsManyFilesPlainAndGzip) {
   EXPECT_EQ(set->parts(), 5U);  // the gzip file is one part
 }
 
+TEST(Text, LeavesOutTheHeaderOfEachFile) {
+  const TextFolder folder;
+  const std::vector<std::string> paths{
+      folder.write("a.csv", "a header, longer than a split\n1\n2\n"), folder.write("b.csv", "x"),
+      folder.write("c.csv", ""), folder.write_gzip("d.gz", "x\n3"), folder.write("e.csv", "\n4\n")};
+  for (const std::uint64_t bytes : {1U, 3U, 31U, 1000U})
+    EXPECT_EQ(engine_with_splits(bytes).text(paths, true)->collect().value(),
+              (std::vector<std::string>{"1", "2", "3", "4"}))
+        << "splits of " << bytes << " bytes";
+}
+
+TEST(Text, SkipsAByteOrderMark) {
+  const TextFolder folder;
+  const std::string content = "\xef\xbb\xbfone\n\xef\xbb\xbftwo";
+  const std::vector<std::string> expected{"one", "\xef\xbb\xbftwo"};
+  for (const auto& path : {folder.write("a.txt", content), folder.write_gzip("a.gz", content)})
+    for (const std::uint64_t bytes : {2U, 1000U})
+      EXPECT_EQ(engine_with_splits(bytes).text({path})->collect().value(), expected);
+}
+
 TEST(Text, ErrorsNameTheLine) {
   const TextFolder folder;
   const std::string content = "one\ntwo\n\nbad\nfive\n";
@@ -110,7 +130,7 @@ TEST(Text, RefusesWhatIsNoReadableFile) {
 TEST(SaveText, WritesAFileForEachPart) {
   const TextFolder folder;
   const auto set = make_engine(3, 2).collection(Pairs{{"ä", 1}, {"", -2}, {"c", 3}});
-  ASSERT_TRUE(save_text(set, folder.path("out")));
+  EXPECT_EQ(save_text(set, folder.path("out")).value(), 3U);
   EXPECT_EQ(folder.read("out/part-00000.txt") + folder.read("out/part-00001.txt"),
             "ä\t1\n\t-2\nc\t3\n");
   EXPECT_EQ(folder.size(), 1U);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "starling/starling.hpp"
+#include "starling/tools/registry/flow.hpp"
 #include "tests/tools/command_line/own_actors.hpp"
 
 namespace {
@@ -217,6 +218,28 @@ struct Named : Mean {
   }
 };
 
+/// A flow that keeps long lines, with their lengths.
+struct LongLines {
+  static constexpr std::string_view name = "long-lines";
+  static constexpr std::string_view summary = "the lines of at least --bytes bytes";
+  std::uint64_t bytes = 80;
+
+  static std::vector<starling::FlowOption> flow_options() {
+    return {{"bytes", "N", "the length of a long line [80]"}};
+  }
+  static LongLines parse(SpecReader& options) { return {.bytes = options.count("bytes", 80)}; }
+
+  using Lengths = starling::flow::Set<std::pair<std::uint64_t, std::string>>;
+  [[nodiscard]] starling::Result<Lengths> run(starling::FlowContext& context) const {
+    const auto lines = context.text();
+    if (!lines) return lines.error();
+    const auto lengths = lines->map([](const std::string& line) {
+      return std::pair{std::uint64_t{line.size()}, line};
+    });
+    return Lengths{lengths.filter([least = bytes](const auto& p) { return p.first >= least; })};
+  }
+};
+
 /// Lets a worker pass if at least half of the workers that it sees are not behind it.
 bool half(starling::barrier::Step own, std::span<const starling::barrier::Step> seen) {
   return 2 * std::ranges::count_if(seen, [&](auto step) { return step >= own; }) >=
@@ -265,6 +288,7 @@ int main(int argc, char** argv) {
                           model.second = options.text("second", "b");
                           return model;
                         })
+          .flow<LongLines>()
           .data("hanging", "hangs if there is a file `hang`: hanging", make_hanging)
           .data("ring", "points on a circle: ring[:n=400,radius=2]", make_ring)
           .actors("questioner", "prints what the members answer", spawn_questioner(std::nullopt))

@@ -1,0 +1,40 @@
+/// How far the stages of a job are. Plain values; any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "starling/engine/flow/plan/stage.hpp"
+
+namespace starling::flow {
+
+/// Counts of tasks that are done. Failed attempts do not count.
+struct TaskCounts {
+  /// Records that came from the sources of the stage: files, collections, or other stages.
+  std::uint64_t records_read = 0;
+  /// Records that were shuffled or cached, after equal keys were combined, and the bytes of memory
+  /// that they take.
+  std::uint64_t records_written = 0;
+  std::uint64_t bytes_written = 0;
+  /// Bytes that were written to spill files.
+  std::uint64_t bytes_spilled = 0;
+
+  TaskCounts& operator+=(const TaskCounts& other) noexcept {
+    records_read += other.records_read;
+    records_written += other.records_written;
+    bytes_written += other.bytes_written;
+    bytes_spilled += other.bytes_spilled;
+    return *this;
+  }
+};
+
+struct StageProgress {
+  /// The number of the job in its engine, from 0, and of the stage in its plan.
+  std::uint64_t job = 0;
+  std::uint32_t stage = 0;
+  /// Valid during the call that gets this value.
+  const StageDescription* description = nullptr;
+  Part parts_done = 0;
+  TaskCounts counts;
+};
+
+}  // namespace starling::flow

@@ -1,0 +1,144 @@
+/// Map-reduce programs of your own as commands: `starling::main` runs a registered flow by
+/// `myprogram run NAME --input FILE`.
+///
+///     struct LongLines {
+///       static constexpr std::string_view name = "long-lines";
+///       static constexpr std::string_view summary = "the lines of at least --bytes bytes";
+///       /// The flags of `run long-lines`, which parse() reads.
+///       static std::vector<starling::FlowOption> flow_options() {
+///         return {{"bytes", "N", "the length of a long line [80]"}};
+///       }
+///       std::uint64_t bytes = 80;
+///
+///       static LongLines parse(starling::SpecReader& options) {
+///         return {.bytes = options.count("bytes", 80)};
+///       }
+///       /// Returns the records of the result: texts, numbers, or tuples of these.
+///       starling::Result<starling::flow::Set<std::string>> run(
+///           starling::FlowContext& context) const {
+///         const auto lines = context.text();
+///         if (!lines) return lines.error();
+///         const auto is_long = [least = bytes](const auto& line) { return line.size() >= least; };
+///         return starling::flow::Set<std::string>{lines->filter(is_long)};
+///       }
+///     };
+///     registry.flow<LongLines>();
+///
+/// parse() and run() are called once, by one thread; functions of sets by several at once.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "starling/actor/flow/map_reduce.hpp"
+#include "starling/actor/flow/output_folder.hpp"
+#include "starling/actor/flow/save_text.hpp"
+#include "starling/base/result.hpp"
+#include "starling/base/spec.hpp"
+#include "starling/tools/registry/registry.hpp"
+
+namespace starling {
+
+using program::FlowContext;
+using program::FlowOption;
+
+namespace program {
+
+/// The type of a flow.
+template <class F>
+concept Flow = requires(const F flow, SpecReader& options, FlowContext& context) {
+  { F::name } -> std::convertible_to<std::string_view>;
+  { F::summary } -> std::convertible_to<std::string_view>;
+  { F::flow_options() } -> std::same_as<std::vector<FlowOption>>;
+  { F::parse(options) } -> std::same_as<F>;
+  /// Returns a Result of a Set, whose records save_text() can write.
+  flow.run(context);
+};
+
+/// The inputs of a flow, and where its result goes. One thread.
+class FlowContext {
+ public:
+  /// Writes the result into `output`, or keeps its first `lines_kept_max` lines if that is null.
+  FlowContext(flow::MapReduce engine, std::vector<std::string> inputs, flow::OutputFolder* output,
+              std::size_t lines_kept_max)
+      : engine_(std::move(engine)),
+        inputs_(std::move(inputs)),
+        output_(output),
+        lines_kept_max_(lines_kept_max) {}
+
+  [[nodiscard]] const flow::MapReduce& engine() const { return engine_; }
+  /// The files of --input; at least one.
+  [[nodiscard]] const std::vector<std::string>& inputs() const { return inputs_; }
+  /// The lines of the input, as MapReduce::text() has them.
+  [[nodiscard]] Result<flow::Set<std::string, flow::TextChain>> text(
+      bool have_headers = false) const {
+    return engine_.text(inputs_, have_headers);
+  }
+  /// Adds a number to the summary, such as the count of iterations.
+  void add_figure(std::string name, double value) { figures_.emplace_back(std::move(name), value); }
+
+  /// Computes the result. run_flow() calls this once.
+  template <class T, class C>
+  Result<void> write(const flow::Set<T, C>& set) {
+    if (output_ == nullptr) return keep_first_lines(set);
+    auto lines = flow::save_text(set, *output_);
+    if (!lines) return std::move(lines).error();
+    lines_ = *lines;
+    return {};
+  }
+
+  [[nodiscard]] const std::vector<std::pair<std::string, double>>& figures() const {
+    return figures_;
+  }
+  /// The number of lines of the result, and the first of them.
+  [[nodiscard]] std::uint64_t lines() const { return lines_; }
+  [[nodiscard]] const std::vector<std::string>& first_lines() const { return first_lines_; }
+
+ private:
+  template <class T, class C>
+  Result<void> keep_first_lines(const flow::Set<T, C>& set) {
+    using Head = std::pair<std::vector<std::string>, std::uint64_t>;
+    const auto count = [most = lines_kept_max_](flow::Task& task, const C& chain) {
+      Head head;
+      chain.run(task, task.part(), [&](const T& record) {
+        if (head.second++ < most) head.first.push_back(flow::line_of(record));
+        return true;
+      });
+      return head;
+    };
+    auto parts = set.run("show", count);
+    if (!parts) return std::move(parts).error();
+    for (const auto& part : *parts) {
+      for (const std::string& line : part->first)
+        if (first_lines_.size() < lines_kept_max_) first_lines_.push_back(line);
+      lines_ += part->second;
+    }
+    return {};
+  }
+
+  flow::MapReduce engine_;
+  std::vector<std::string> inputs_;
+  flow::OutputFolder* output_;
+  std::size_t lines_kept_max_;
+  std::vector<std::pair<std::string, double>> figures_;
+  std::uint64_t lines_ = 0;
+  std::vector<std::string> first_lines_;
+};
+
+template <class F>
+Result<void> run_flow(SpecReader& options, FlowContext& context) {
+  static_assert(Flow<F>, "a flow has name, summary, flow_options(), parse() and run()");
+  const F flow = F::parse(options);
+  if (auto done = options.finish(); !done) return std::move(done).error();
+  const auto set = flow.run(context);
+  if (!set) return set.error();
+  return context.write(*set);
+}
+
+}  // namespace program
+}  // namespace starling

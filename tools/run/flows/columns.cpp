@@ -1,0 +1,142 @@
+#include "starling/tools/run/flows/columns.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "starling/base/text.hpp"
+#include "starling/models/data/formats/csv_rows.hpp"
+#include "starling/models/data/formats/input_file.hpp"
+
+namespace starling::program {
+namespace {
+
+/// The most columns that a line may be asked for.
+constexpr std::uint64_t columns_max = 1'000'000;
+
+std::vector<std::string> split_at_spaces(std::string_view line) {
+  std::vector<std::string> columns;
+  for (std::size_t end = 0;;) {
+    const std::size_t begin = line.find_first_not_of(" \t", end);
+    if (begin == line.npos) return columns;
+    end = std::min(line.find_first_of(" \t", begin), line.size());
+    columns.emplace_back(line.substr(begin, end - begin));
+  }
+}
+
+std::vector<std::string> split_at_tabs(std::string_view line) {
+  std::vector<std::string> columns;
+  for (const std::string_view column : split(line, '\t')) columns.emplace_back(column);
+  return columns;
+}
+
+std::string csv_cell(const std::string& text) {
+  const bool is_plain =
+      text.find_first_of(",\"") == text.npos && !text.starts_with(' ') && !text.ends_with(' ');
+  if (is_plain) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string{c};
+  return quoted + '"';
+}
+
+}  // namespace
+
+std::vector<FlowOption> ColumnFormat::flow_options() {
+  return {{"separator", "NAME",
+           "what is between columns: comma (CSV), tab, or space for any number of spaces and tabs "
+           "[comma for files on .csv and .csv.gz, tab for .tsv, else space]"},
+          {"header", "", "the first line of each file names the columns"}};
+}
+
+ColumnFlags ColumnFlags::parse(SpecReader& options) {
+  ColumnFlags flags{.separator = options.text("separator", ""),
+                    .has_header = options.flag("header")};
+  const auto& name = flags.separator;
+  if (!name.empty() && name != "comma" && name != "tab" && name != "space")
+    options.refuse("separator=" + name + " is unknown; valid: comma, tab, space");
+  return flags;
+}
+
+ColumnFormat ColumnFlags::format_of(const std::string& file) const {
+  const std::string_view name =
+      file.ends_with(".gz") ? std::string_view{file}.substr(0, file.size() - 3) : file;
+  const bool has_commas = separator.empty() ? name.ends_with(".csv") : separator == "comma";
+  const bool has_tabs = separator.empty() ? name.ends_with(".tsv") : separator == "tab";
+  return {.separator = has_commas ? Separator::comma
+                       : has_tabs ? Separator::tab
+                                  : Separator::space,
+          .has_header = has_header};
+}
+
+std::vector<std::string> split_columns(std::string_view line, Separator separator) {
+  if (separator == Separator::space) return split_at_spaces(line);
+  if (separator == Separator::tab) return split_at_tabs(line);
+  thread_local models::CellSplitter splitter;
+  const auto cells = splitter(line);
+  if (!cells) throw std::invalid_argument{cells.error().message};
+  return {(*cells)->begin(), (*cells)->end()};
+}
+
+std::string join_columns(const std::vector<std::string>& columns, Separator separator) {
+  std::string line;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (i > 0) line += separator == Separator::comma ? ',' : '\t';
+    line += separator == Separator::comma ? csv_cell(columns[i]) : columns[i];
+  }
+  return line;
+}
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
+
+const std::string& column_at(const std::vector<std::string>& columns, std::size_t index) {
+  if (index < columns.size()) return columns[index];
+  throw std::invalid_argument{"column " + std::to_string(index + 1) + " is missing: the line has " +
+                              print_count(columns.size(), "column") +
+                              "; valid: lines with that column"};
+}
+
+double number_at(const std::vector<std::string>& columns, std::size_t index) {
+  const std::string& text = column_at(columns, index);
+  if (const auto number = parse_number(trim(text))) return *number;
+  throw std::invalid_argument{"column " + std::to_string(index + 1) + ": " + quote(text) +
+                              " is not a finite number; valid: numbers such as 17, -0.5 or 1e6"};
+}
+
+Result<std::vector<std::string>> first_columns(const std::string& file,
+                                               const ColumnFormat& format) {
+  auto input = models::InputFile::open(file);
+  if (!input) return std::move(input).error();
+  models::LineReader reader{*std::move(input)};
+  for (;;) {
+    const auto line = reader.next();
+    if (!line) return line.error();
+    if (!*line) return std::vector<std::string>{};
+    if (is_blank(**line) && !format.has_header) continue;
+    try {
+      return split_columns(**line, format.separator);
+    } catch (const std::invalid_argument& fault) {
+      return Error{fault.what()}.within(reader.location());
+    }
+  }
+}
+
+Result<std::size_t> find_column(const std::string& flag, const std::string& text,
+                                const std::string& file, const ColumnFormat& format) {
+  std::vector<std::string> names;
+  if (format.has_header) {
+    auto header = first_columns(file, format);
+    if (!header) return std::move(header).error();
+    names = *std::move(header);
+    const auto found = std::ranges::find(names, text);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  }
+  if (const auto number = parse_count(text, 1, columns_max))
+    return static_cast<std::size_t>(*number - 1);
+  if (format.has_header)
+    return Error{"--" + flag + ": " + file + " has no column " + quote(text) + "; " +
+                 suggest(text, names) + ", or a number from 1"};
+  return Error{"--" + flag + ": " + quote(text) +
+               " is not the number of a column; valid: a whole number from 1, or with --header a "
+               "name"};
+}
+
+}  // namespace starling::program

@@ -1,0 +1,73 @@
+/// Lines as columns of text and numbers. Any thread, one object each.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/base/spec.hpp"
+#include "starling/tools/registry/registry.hpp"
+
+namespace starling::program {
+
+/// The characters between the columns of a line.
+enum class Separator {
+  /// A comma, as in CSV: cells may be in quotes. No cell reaches beyond its line.
+  comma,
+  tab,
+  /// One or more spaces or tabs.
+  space,
+};
+
+/// How a flow reads its files.
+struct ColumnFormat {
+  Separator separator = Separator::space;
+  /// True if the first line of each file names the columns.
+  bool has_header = false;
+
+  /// The flags `separator` and `header`.
+  static std::vector<FlowOption> flow_options();
+};
+
+/// The flags of ColumnFormat as they were given.
+struct ColumnFlags {
+  /// Empty: the name of the first file decides.
+  std::string separator;
+  bool has_header = false;
+
+  static ColumnFlags parse(SpecReader& options);
+  /// Returns the format of `file`: with a name on .csv or .csv.gz it has commas, with .tsv tabs,
+  /// and otherwise spaces.
+  [[nodiscard]] ColumnFormat format_of(const std::string& file) const;
+};
+
+/// Returns the columns of a line. Throws std::invalid_argument for a faulty quote.
+[[nodiscard]] std::vector<std::string> split_columns(std::string_view line, Separator separator);
+
+/// Returns a line with these columns: CSV for commas, and tabs between the columns otherwise.
+[[nodiscard]] std::string join_columns(const std::vector<std::string>& columns,
+                                       Separator separator);
+
+/// Returns true if there are only spaces and tabs in the line.
+[[nodiscard]] bool is_blank(std::string_view line);
+
+/// Returns column `index`, from 0. Throws std::invalid_argument if the line has too few.
+[[nodiscard]] const std::string& column_at(const std::vector<std::string>& columns,
+                                           std::size_t index);
+
+/// Reads the finite number in column `index`. Throws std::invalid_argument if it is not one.
+[[nodiscard]] double number_at(const std::vector<std::string>& columns, std::size_t index);
+
+/// Returns the header of a file, or else its first line that is not blank, as columns. There are no
+/// columns if there is no such line.
+[[nodiscard]] Result<std::vector<std::string>> first_columns(const std::string& file,
+                                                             const ColumnFormat& format);
+
+/// Returns the index, from 0, of the column that `text` names: by its number, from 1, or by its
+/// name if the files have a header, which is read from `file`. `flag` is for errors.
+[[nodiscard]] Result<std::size_t> find_column(const std::string& flag, const std::string& text,
+                                              const std::string& file, const ColumnFormat& format);
+
+}  // namespace starling::program

@@ -1,0 +1,67 @@
+#include "starling/tools/run/flows/sort_lines.hpp"
+
+#include <functional>
+#include <tuple>
+
+namespace starling::program {
+namespace {
+
+/// A key that comes before smaller ones.
+template <class K>
+struct Descending {
+  K key{};
+
+  bool operator<(const Descending& other) const { return other.key < key; }
+  static constexpr auto fields(auto& m) { return std::tie(m.key); }
+};
+
+using Lines = flow::Set<std::string, flow::TextChain>;
+
+template <class KeyOf>
+flow::Set<std::string> sorted_by(const Lines& lines, const KeyOf& key_of, bool is_descending) {
+  using K = std::decay_t<std::invoke_result_t<const KeyOf&, const std::string&>>;
+  if (!is_descending) return lines.sort_by(key_of);
+  return lines.sort_by([key_of](const std::string& line) { return Descending<K>{key_of(line)}; });
+}
+
+}  // namespace
+
+std::vector<FlowOption> SortLines::flow_options() {
+  std::vector<FlowOption> all{
+      {"column", "COLUMN",
+       "sort by this column: its number from 1, or with --header its name [the whole line]"},
+      {"numeric", "", "compare numbers, not bytes"},
+      {"descending", "", "the largest first"}};
+  for (auto& option : ColumnFormat::flow_options()) all.push_back(std::move(option));
+  return all;
+}
+
+SortLines SortLines::parse(SpecReader& options) {
+  return {.column = options.text("column", ""),
+          .is_numeric = options.flag("numeric"),
+          .is_descending = options.flag("descending"),
+          .format = ColumnFlags::parse(options)};
+}
+
+Result<flow::Set<std::string>> SortLines::run(FlowContext& context) const {
+  const auto lines = context.text(format.has_header);
+  if (!lines) return lines.error();
+  const std::string& file = context.inputs().front();
+  const ColumnFormat columns = format.format_of(file);
+  const bool has_column = !column.empty() || is_numeric;
+  const auto index = find_column("column", column.empty() ? "1" : column, file, columns);
+  if (!index) return index.error();
+  if (!has_column)
+    return sorted_by(
+        *lines, [](const std::string& line) { return line; }, is_descending);
+  const auto column_of = [index = *index, separator = columns.separator](const std::string& line) {
+    return column_at(split_columns(line, separator), index);
+  };
+  if (!is_numeric) return sorted_by(*lines, column_of, is_descending);
+  const auto number_of = [index = *index, separator = columns.separator](const std::string& line) {
+    return number_at(split_columns(line, separator), index);
+  };
+  return sorted_by(*lines, number_of, is_descending);
+}
+
+}  // namespace starling::program

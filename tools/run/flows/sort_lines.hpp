@@ -1,0 +1,24 @@
+#pragma once
+
+#include "starling/tools/registry/flow.hpp"
+#include "starling/tools/run/flows/columns.hpp"
+
+namespace starling::program {
+
+/// Sorts lines by their bytes, or by a column as text or as a number. Stable.
+struct SortLines {
+  static constexpr std::string_view name = "sort";
+  static constexpr std::string_view summary = "sort lines, whole or by a column";
+
+  /// A number from 1, or a name; empty for whole lines.
+  std::string column;
+  bool is_numeric = false;
+  bool is_descending = false;
+  ColumnFlags format;
+
+  static std::vector<FlowOption> flow_options();
+  static SortLines parse(SpecReader& options);
+  [[nodiscard]] Result<flow::Set<std::string>> run(FlowContext& context) const;
+};
+
+}  // namespace starling::program
