@@ -42,8 +42,9 @@ TEST(ReproBarriers, MakesACompleteReportWithItsData) {
   }
   EXPECT_EQ(summary["live"].size(), 18U);
   for (const Json& run : summary["live"]) EXPECT_GT(run["updates"], 0) << run;
-  // The map of --quick has one number of workers and one slowness, three jitters and two shares.
-  EXPECT_EQ(lines(folder.read("data/map.csv")).size(), 1U + 3 * 3 * 10);
+  // The map of --quick has one number of workers and one slowness, three jitters, and the shares
+  // none and two others.
+  EXPECT_EQ(lines(folder.read("data/map.csv")).size(), 1U + 3 * 3 * 12);
 
   if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed: no pictures to look at";
   for (const char* picture :
