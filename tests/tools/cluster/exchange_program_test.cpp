@@ -88,10 +88,11 @@ TEST_F(Cache, AllreduceIsTheBarrierBsp) {
   const ProgramResult refused =
       starling(work_, "train --exchange allreduce:ring --barrier asp --steps 3");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_NE(refused.err.find("--barrier asp: exchange allreduce:ring waits in each step for the "
-                             "updates of all workers, which is barrier bsp; valid: barrier bsp, or "
-                             "another exchange"),
-            std::string::npos)
+  EXPECT_NE(
+      refused.err.find("--barrier: barrier asp: exchange allreduce:ring waits in each step for the "
+                       "updates of all workers, which is barrier bsp; valid: barrier bsp, or "
+                       "another exchange"),
+      std::string::npos)
       << refused.err;
   const ProgramResult ran = starling(
       work_,
