@@ -13,6 +13,8 @@ namespace starling::models {
 struct NamedNet {
   std::string_view name;
   std::string_view summary;
+  /// The shape of a sample of the data for which the net was made: "28x28x1".
+  std::string_view input;
   /// The text of all layers but the last, which is dense.
   std::string_view layers;
 };

@@ -23,10 +23,10 @@ constexpr std::size_t messages_shown = 64;
 
 std::string task_text(const collective::Task& task, const collective::Network& network) {
   std::string text = fmt::format("{} of {} among {}", name(task.operation),
-                                 print_amount(task.bytes), print_count(task.members, "member"));
+                                 bytes_in_units(task.bytes), print_count(task.members, "member"));
   if (has_root(task.operation)) text += fmt::format(", root {}", task.root);
-  return text + fmt::format("; latency {}, bandwidth {}/s a {}\n", print_time(network.latency_s),
-                            print_amount(network.bytes_per_second),
+  return text + fmt::format("; latency {}, bandwidth {}/s a {}\n", time_in_units(network.latency_s),
+                            bytes_in_units(network.bytes_per_second),
                             network.topology ? "lane" : "port");
 }
 
@@ -106,8 +106,8 @@ std::string plan_text(const collective::Plan& plan, const collective::Task& task
   text += fmt::format("bytes a {}     {:.0f}, {:.4g} of the vector\n",
                       network.topology ? "link" : "port", cost.port_bytes,
                       cost.port_bytes / task.bytes);
-  text += fmt::format("time             {}\n", print_time(cost.unpipelined_seconds));
-  text += fmt::format("time, pipelined  {}, {}\n", print_time(cost.seconds),
+  text += fmt::format("time             {}\n", time_in_units(cost.unpipelined_seconds));
+  text += fmt::format("time, pipelined  {}, {}\n", time_in_units(cost.seconds),
                       cost.slices == 1 ? "one slice is best" : print_count(cost.slices, "slice"));
   text += fmt::format("chunks           {}\n", schedule.chunks.size());
   if (!schedule.rounds.empty()) text += "\n";
@@ -151,8 +151,8 @@ std::string plans_text(const std::vector<collective::Plan>& plans, const collect
     table.rows.push_back({print(plan.algorithm), std::to_string(plan.cost.rounds),
                           std::to_string(plan.cost.messages),
                           fmt::format("{:.3f}", plan.cost.port_bytes / task.bytes),
-                          print_time(plan.cost.unpipelined_seconds), print_time(plan.cost.seconds),
-                          std::to_string(plan.cost.slices)});
+                          time_in_units(plan.cost.unpipelined_seconds),
+                          time_in_units(plan.cost.seconds), std::to_string(plan.cost.slices)});
   return task_text(task, network) + "\n" + plain_text(table) +
          "\nfastest: " + print(plans.front().algorithm) + "\n";
 }

@@ -27,12 +27,8 @@ Result<double> parse_bandwidth(const std::string& text) {
 
 Result<double> parse_amount(const std::string& text, std::span<const Unit> units,
                             const std::string& valid) {
-  for (const auto& [unit, size] : units) {
-    if (!text.ends_with(unit)) continue;
-    const auto number = parse_number(std::string_view{text}.substr(0, text.size() - unit.size()));
-    if (number && *number > 0 && *number * size <= 1e18 && *number * size >= 1e-3)
-      return *number * size;
-  }
+  const auto amount = parse_units(text, units);
+  if (amount && *amount >= 1e-3 && *amount <= 1e18) return *amount;
   return Error{quote(text) + "; valid: " + valid};
 }
 

@@ -43,7 +43,7 @@ struct KeyDescription {
   std::string name;
   ValueType type = ValueType::text;
   /// The word that stands for the value in `--help`, like N in `--steps N`; empty for a flag.
-  std::string placeholder;
+  std::string value_name;
   std::string help;
   /// The heading of its group in `--help`.
   std::string group;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "starling/base/result.hpp"
@@ -26,6 +27,18 @@ using Settings = std::vector<Setting>;
 
 /// Returns the value of a key's first setting as text; empty if the key was not set.
 [[nodiscard]] std::string text_of(const Settings& settings, std::string_view key);
+
+/// Stores what `parse` makes of a key's text, if the user gave the key.
+template <class Value, class Parse>
+[[nodiscard]] Result<void> put(Value& into, const Settings& settings, const std::string& key,
+                               Parse parse) {
+  const std::string text = text_of(settings, key);
+  if (text.empty()) return {};
+  auto value = parse(text);
+  if (!value) return std::move(value).error().within(location_of(settings, key));
+  into = *std::move(value);
+  return {};
+}
 
 /// Stores the value of a key in `into`. Refuses a value that is not a whole number from `least` to
 /// `most`. Leaves `into` unchanged if the key was not set.

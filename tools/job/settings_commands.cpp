@@ -35,7 +35,7 @@ void CommandFlags::add(Command& command, const KeyDescription& key) {
   if (key.type == ValueType::flag)
     command.add_flag(flag, is_given_[key.name], wrap_lines(key.help), key.group);
   else
-    command.add_values(flag, texts_[key.name], wrap_lines(key.help), key.placeholder, key.group);
+    command.add_values(flag, texts_[key.name], wrap_lines(key.help), key.value_name, key.group);
 }
 
 Settings CommandFlags::settings() const {

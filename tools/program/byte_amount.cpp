@@ -2,28 +2,31 @@
 
 #include <array>
 #include <cmath>
-#include <string_view>
-#include <utility>
 
 #include "starling/base/text.hpp"
 
 namespace starling::program {
 
-Result<std::uint64_t> parse_bytes(const std::string& text, const std::string& expected) {
-  constexpr std::array<std::pair<std::string_view, double>, 8> units{{{"KiB", 0x1p10},
-                                                                      {"MiB", 0x1p20},
-                                                                      {"GiB", 0x1p30},
-                                                                      {"TiB", 0x1p40},
-                                                                      {"kB", 1e3},
-                                                                      {"MB", 1e6},
-                                                                      {"GB", 1e9},
-                                                                      {"TB", 1e12}}};
+std::optional<double> parse_units(const std::string& text, std::span<const Unit> units) {
   for (const auto& [unit, size] : units) {
     if (!text.ends_with(unit)) continue;
     const auto number = parse_number(std::string_view{text}.substr(0, text.size() - unit.size()));
-    if (number && *number > 0 && *number * size < 0x1p62)
-      return static_cast<std::uint64_t>(*number * size);
+    if (number && *number > 0) return *number * size;
   }
+  return std::nullopt;
+}
+
+Result<std::uint64_t> parse_bytes(const std::string& text, const std::string& expected) {
+  constexpr std::array<Unit, 8> units{{{"KiB", 0x1p10},
+                                       {"MiB", 0x1p20},
+                                       {"GiB", 0x1p30},
+                                       {"TiB", 0x1p40},
+                                       {"kB", 1e3},
+                                       {"MB", 1e6},
+                                       {"GB", 1e9},
+                                       {"TB", 1e12}}};
+  const auto bytes = parse_units(text, units);
+  if (bytes && *bytes < 0x1p62) return static_cast<std::uint64_t>(*bytes);
   return Error{"'" + text + "' must be " + expected};
 }
 

@@ -2,11 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "starling/base/result.hpp"
 
 namespace starling::program {
+
+/// A unit of an amount, and its size.
+using Unit = std::pair<std::string_view, double>;
+
+/// Reads a number above 0 with one of the units; the first unit with which the text ends and that
+/// leaves a number counts. nullopt if there is none.
+[[nodiscard]] std::optional<double> parse_units(const std::string& text,
+                                                std::span<const Unit> units);
 
 /// Parses a number of bytes with its unit, like 512MiB. An Error says that the text must be
 /// `expected`.

@@ -41,15 +41,15 @@ void Command::add_flag(const std::string& flag, bool& is_given, const std::strin
 }
 
 void Command::add_value(const std::string& flag, std::string& value, const std::string& help,
-                        const std::string& placeholder) {
-  app_.add_option(flag, value, help)->type_name(placeholder);
+                        const std::string& value_name) {
+  app_.add_option(flag, value, help)->type_name(value_name);
 }
 
 void Command::add_values(const std::string& flag, std::vector<std::string>& values,
-                         const std::string& help, const std::string& placeholder,
+                         const std::string& help, const std::string& value_name,
                          const std::string& group) {
   app_.add_option(flag, values, help)
-      ->type_name(placeholder)
+      ->type_name(value_name)
       ->group(group)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

@@ -33,16 +33,15 @@ class Command {
   /// Sets the text that stands below the flags in the help.
   void set_footer(const std::string& text);
 
-  // `flag` is "--name"; `placeholder` stands for the value in the help, like FILE. Parsing writes
+  // `flag` is "--name"; `value_name` stands for the value in the help, like FILE. Parsing writes
   // the value to the reference, which must outlive the command.
   void add_flag(const std::string& flag, bool& is_given, const std::string& help,
                 const std::string& group = "Options");
   void add_value(const std::string& flag, std::string& value, const std::string& help,
-                 const std::string& placeholder);
+                 const std::string& value_name);
   /// Adds a flag that may be repeated, with one value each time.
   void add_values(const std::string& flag, std::vector<std::string>& values,
-                  const std::string& help, const std::string& placeholder,
-                  const std::string& group);
+                  const std::string& help, const std::string& value_name, const std::string& group);
   // Arguments without a flag: `name` stands for the argument in the help. Parsing refuses an empty
   // argument.
   void add_argument(const std::string& name, std::string& value, const std::string& help);

@@ -55,9 +55,9 @@ std::string conversion_of(const std::string& path) {
     if (!path.ends_with(ending)) continue;
     std::string code = python;
     const std::string stem = path.substr(0, path.size() - std::string_view{ending}.size());
-    for (const auto& [placeholder, value] : {std::pair{std::string{"FILE"}, path}, {"STEM", stem}})
-      if (const auto at = code.find(placeholder); at != std::string::npos)
-        code.replace(at, placeholder.size(), value);
+    for (const auto& [word, value] : {std::pair{std::string{"FILE"}, path}, {"STEM", stem}})
+      if (const auto at = code.find(word); at != std::string::npos)
+        code.replace(at, word.size(), value);
     return "python3 -c \"" + code + "\"";
   }
   return {};

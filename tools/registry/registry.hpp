@@ -70,11 +70,11 @@ struct ActorsEntry {
 
 class FlowContext;
 
-/// A flag of a flow, `--name VALUE`, or `--name` if `placeholder` is empty.
+/// A flag of a flow, `--name VALUE`, or `--name` if `value_name` is empty.
 struct FlowOption {
   std::string name;
   /// The word that stands for the value in `--help`, like N.
-  std::string placeholder;
+  std::string value_name;
   std::string help;
 };
 

@@ -4,12 +4,12 @@
 
 namespace starling::program {
 
-std::string print_time(double seconds) {
+std::string time_in_units(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.4g} us", 1e6 * seconds);
   return seconds < 1 ? fmt::format("{:.4g} ms", 1e3 * seconds) : fmt::format("{:.4g} s", seconds);
 }
 
-std::string print_amount(double bytes) {
+std::string bytes_in_units(double bytes) {
   if (bytes < 1e3) return fmt::format("{:.4g} B", bytes);
   if (bytes < 1e6) return fmt::format("{:.4g} kB", bytes / 1e3);
   return bytes < 1e9 ? fmt::format("{:.4g} MB", bytes / 1e6)

@@ -6,8 +6,8 @@
 namespace starling::program {
 
 /// Prints seconds: "12.5 us", "3 ms", "1.25 s".
-[[nodiscard]] std::string print_time(double seconds);
+[[nodiscard]] std::string time_in_units(double seconds);
 /// Prints bytes: "512 B", "1.25 MB".
-[[nodiscard]] std::string print_amount(double bytes);
+[[nodiscard]] std::string bytes_in_units(double bytes);
 
 }  // namespace starling::program

@@ -34,8 +34,8 @@ std::vector<KeyDescription> keys_of_flow(const FlowEntry& flow) {
       {"json", ValueType::flag, "", "one JSON object on stdout", "Options"},
       {"quiet", ValueType::flag, "", "show no progress and no summary", "Options"}};
   for (const FlowOption& option : flow.options)
-    keys.push_back({option.name, option.placeholder.empty() ? ValueType::flag : ValueType::text,
-                    option.placeholder, option.help, "Options of " + flow.name});
+    keys.push_back({option.name, option.value_name.empty() ? ValueType::flag : ValueType::text,
+                    option.value_name, option.help, "Options of " + flow.name});
   return keys;
 }
 

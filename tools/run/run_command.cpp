@@ -20,16 +20,12 @@ constexpr std::uint64_t workers_max = 32;
 constexpr std::uint64_t memory_min = std::uint64_t{1} << 20U;
 constexpr std::uint64_t memory_max = std::uint64_t{1} << 50U;
 
-Result<void> put_memory(flow::MapReduceOptions& options, const Settings& settings) {
-  const std::string text = text_of(settings, "memory");
-  if (text.empty()) return {};
+Result<std::uint64_t> parse_memory(const std::string& text) {
   const std::string expected = "bytes with a unit, such as 512MB or 2GiB, from 1MiB to 1024TiB";
-  const auto bytes = parse_bytes(text, expected);
-  if (!bytes) return Error{bytes.error()}.within("--memory");
-  if (*bytes < memory_min || *bytes > memory_max)
-    return Error{"--memory: " + quote(text) + " must be " + expected};
-  options.memory_bytes = *bytes;
-  return {};
+  auto bytes = parse_bytes(text, expected);
+  if (bytes && (*bytes < memory_min || *bytes > memory_max))
+    return Error{quote(text) + " must be " + expected};
+  return bytes;
 }
 
 /// Reads the options of the engine.
@@ -44,7 +40,8 @@ Result<flow::MapReduceOptions> engine_options(const Settings& settings) {
   if (auto given = put_count(parts, settings, "parts", 1, 10'000); !given)
     return std::move(given).error();
   options.parts = static_cast<flow::Part>(parts);
-  if (auto given = put_memory(options, settings); !given) return std::move(given).error();
+  if (auto given = put(options.memory_bytes, settings, "memory", parse_memory); !given)
+    return std::move(given).error();
   options.spill_folder = text_of(settings, "spill");
   return options;
 }
@@ -55,7 +52,7 @@ Spec spec_of(const FlowEntry& flow, const Settings& settings) {
   for (const FlowOption& option : flow.options) {
     const std::string text = text_of(settings, option.name);
     if (text.empty()) continue;
-    if (option.placeholder.empty())
+    if (option.value_name.empty())
       spec.options.emplace_back("", option.name);
     else
       spec.options.emplace_back(option.name, text);

@@ -9,11 +9,6 @@
 namespace starling::program {
 namespace {
 
-/// The inputs for which the built-in nets were made.
-std::string default_input(std::string_view name) {
-  return name == "lenet5" || name == "psp-cnn" ? "28x28x1" : "32x32x3";
-}
-
 Result<models::NetDescription> unknown_net(const std::string& name) {
   std::vector<std::string> names;
   for (const PublishedNet& net : published_nets()) names.emplace_back(net.name);
@@ -57,7 +52,8 @@ Result<models::NetDescription> find_net(const std::string& name, const std::stri
     if (shape.empty()) shape = published->input;
   } else if (auto built_in = models::named_net(name, 10)) {
     net = *std::move(built_in);
-    if (shape.empty()) shape = default_input(name);
+    if (shape.empty())
+      shape = std::ranges::find(models::named_nets(), name, &models::NamedNet::name)->input;
   } else {
     return unknown_net(name);
   }

@@ -79,7 +79,7 @@ Result<int> scale_command(const std::string& net, const Settings& settings) {
                  std::to_string(job.batch) + "; valid: a sample for each node, so at most " +
                  std::to_string(job.batch) + ", or a larger --batch"};
   ScaleReport report{.net = net, .input = models::print_shape(description->input)};
-  report.one_node_seconds = measure(job, 1).predicted.seconds;
+  report.one_node_seconds = scaling::predict(job, scaling::plan_layers(job)).seconds;
   for (const std::size_t nodes : counts) report.points.push_back(measure(job, nodes));
   job.nodes = counts.back();
   report.job = std::move(job);

@@ -38,7 +38,7 @@ std::string speed_up(double one_node_seconds, double seconds) {
 }
 
 /// A layer that nobody shares exchanges nothing.
-std::string exchange_time(double seconds) { return seconds > 0 ? print_time(seconds) : "-"; }
+std::string exchange_time(double seconds) { return seconds > 0 ? time_in_units(seconds) : "-"; }
 
 std::string layers_table(const ScaleReport& report) {
   TextTable table{{"layer", "parameters", "GFLOP", "FLOP/byte", "groups", "by bytes", "a pass",
@@ -52,8 +52,8 @@ std::string layers_table(const ScaleReport& report) {
                           fmt::format("{:.1f}", layer.flops_per_byte()),
                           std::to_string(plan.groups),
                           fmt::format("{:.3g}", scaling::groups_by_bytes(report.job, layer)),
-                          print_time(plan.pass_seconds), exchange_time(plan.gradient.seconds),
-                          exchange_time(plan.gather.seconds + plan.scatter.seconds)});
+                          time_in_units(plan.pass_seconds), exchange_time(plan.gradient.seconds),
+                          exchange_time(2 * plan.activations.seconds)});
   }
   return plain_text(table);
 }
@@ -68,7 +68,7 @@ std::string scale_text(const ScaleReport& report) {
       "{}, samples of {}, batch {}; a node makes {:.4g} FLOP/s; latency {}, bandwidth {}/s a port\n"
       "a step has {:.4g} GFLOP a sample; {} parameters; {:.1f} FLOP a byte and sample",
       printable(report.net), report.input, report.job.batch, machine.flops_per_second,
-      print_time(machine.network.latency_s), print_amount(machine.network.bytes_per_second),
+      time_in_units(machine.network.latency_s), bytes_in_units(machine.network.bytes_per_second),
       1e-9 * all.flops, fmt::format("{:.0f}", all.bytes / scaling::element_bytes),
       all.flops_per_byte());
   if (convolutions.bytes > 0)
@@ -77,13 +77,14 @@ std::string scale_text(const ScaleReport& report) {
   TextTable table{
       {"nodes", "computing", "predicted", "simulated", "speed-up", "simulated", "efficiency"}};
   for (const ScalePoint& point : report.points)
-    table.rows.push_back({std::to_string(point.nodes), print_time(point.predicted.compute_seconds),
-                          print_time(point.predicted.seconds), print_time(point.simulated_seconds),
-                          speed_up(report.one_node_seconds, point.predicted.seconds),
-                          speed_up(report.one_node_seconds, point.simulated_seconds),
-                          fmt::format("{:.1f} %", 100 * report.one_node_seconds /
-                                                      (point.simulated_seconds *
-                                                       static_cast<double>(point.nodes)))});
+    table.rows.push_back(
+        {std::to_string(point.nodes), time_in_units(point.predicted.compute_seconds),
+         time_in_units(point.predicted.seconds), time_in_units(point.simulated_seconds),
+         speed_up(report.one_node_seconds, point.predicted.seconds),
+         speed_up(report.one_node_seconds, point.simulated_seconds),
+         fmt::format("{:.1f} %",
+                     100 * report.one_node_seconds /
+                         (point.simulated_seconds * static_cast<double>(point.nodes)))});
   return text + plain_text(table) + "\n" +
          fmt::format("layers on {}\n", print_count(report.points.back().nodes, "node")) +
          layers_table(report);

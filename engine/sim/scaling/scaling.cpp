@@ -35,8 +35,7 @@ LayerPlan make_plan(const Job& job, const LayerLoad& layer, std::size_t groups) 
   return {.groups = groups,
           .pass_seconds = layer.pass_flops() * samples_of_node(job) / job.machine.flops_per_second,
           .gradient = make_exchange(job, 2, groups, gradient_bytes),
-          .gather = make_exchange(job, 1, in_group, input_bytes),
-          .scatter = make_exchange(job, 1, in_group, input_bytes)};
+          .activations = make_exchange(job, 1, in_group, input_bytes)};
 }
 
 /// Changes the plan of one layer to the one with which the step is shortest. Returns false if it
@@ -107,6 +106,7 @@ std::vector<LayerPlan> plan_layers(const Job& job) {
 }
 
 StepTime predict(const Job& job, std::span<const LayerPlan> plans) {
+  STARLING_CHECK(plans.size() == job.layers.size());
   Port port{plans.size()};
   StepTime time;
   const auto compute = [&](double seconds) {
@@ -120,16 +120,15 @@ StepTime predict(const Job& job, std::span<const LayerPlan> plans) {
     compute(plans[l].pass_seconds);
     port.begin(l, plans[l].gradient.seconds);
     compute(plans[l].pass_seconds);
-    exchange(plans[l].scatter);
+    exchange(plans[l].activations);
   }
   for (std::size_t l = 0; l < plans.size(); ++l) {
     const double wait = port.seconds_to(l);
     port.pass(wait);
     time.seconds += wait;
-    exchange(plans[l].gather);
+    exchange(plans[l].activations);
     compute(plans[l].pass_seconds);
   }
-  STARLING_CHECK(plans.size() == job.layers.size());
   return time;
 }
 

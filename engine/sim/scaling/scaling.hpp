@@ -65,9 +65,9 @@ struct LayerPlan {
   double pass_seconds = 0;
   /// The all-reduce of the gradient by the weights, among the groups.
   Exchange gradient;
-  /// The all-gather of the inputs, and the reduce-scatter of the gradient by them, in a group.
-  Exchange gather;
-  Exchange scatter;
+  /// In a group: the all-gather of the inputs; the reduce-scatter of the gradient by them is as
+  /// large.
+  Exchange activations;
 };
 
 /// Returns the number of groups with which a layer's port sends the fewest bytes, by the paper's

@@ -118,11 +118,11 @@ class Simulation {
       add_to_all({Task::Kind::compute, plans[l].pass_seconds});
       gradients[l] = add_gradient_runs(plans[l], l + 1);
       add_to_all({Task::Kind::compute, plans[l].pass_seconds});
-      add_group_runs(plans[l], plans[l].scatter, Operation::reduce_scatter);
+      add_group_runs(plans[l], Operation::reduce_scatter);
     }
     for (std::size_t l = 0; l < plans.size(); ++l) {
       for (const std::size_t run : gradients[l]) add_to_members(run, Task::Kind::wait);
-      add_group_runs(plans[l], plans[l].gather, Operation::all_gather);
+      add_group_runs(plans[l], Operation::all_gather);
       add_to_all({Task::Kind::compute, plans[l].pass_seconds});
     }
     add_to_all({Task::Kind::end_step});
@@ -176,7 +176,8 @@ class Simulation {
   }
 
   /// The nodes of each group exchange activations, and wait for them.
-  void add_group_runs(const LayerPlan& plan, const Exchange& exchange, Operation operation) {
+  void add_group_runs(const LayerPlan& plan, Operation operation) {
+    const Exchange& exchange = plan.activations;
     if (exchange.members == 1) return;
     for (std::size_t g = 0; g < plan.groups; ++g)
       add_to_members(add_run(operation, exchange, g * exchange.members, 1, 0), Task::Kind::wait);

@@ -33,7 +33,7 @@ TEST(Job, RefusesABadValueWithItsLocation) {
   for (const Key& key : job_keys()) {
     if (key.type == ValueType::flag) continue;
     const auto job = make_job({{key.name, "\x01", "here"}}, {});
-    EXPECT_EQ(job.ok(), key.placeholder == "FILE" || key.name == "model") << key.name;
+    EXPECT_EQ(job.ok(), key.value_name == "FILE" || key.name == "model") << key.name;
     if (!job) {
       EXPECT_TRUE(job.error().message.starts_with("here: ")) << job.error().message;
     }
