@@ -39,7 +39,7 @@ class GossipExchange {
   static constexpr std::string_view name = "gossip";
   static constexpr std::span<const std::string_view> arguments = gossip_graphs;
   static constexpr std::string_view summary =
-      "every worker has the whole model, and sends half of it to one other after each step";
+      "every worker has the whole model, and after each step another one mixes it in";
   static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
   static constexpr bool gathers = false;
   static constexpr bool is_barrier = false;
