@@ -1,5 +1,5 @@
-# Makes builds faster if Starling is the top-level project: by precompiled headers, and by ccache and
-# mold if they are installed.
+# Makes builds faster if Starling is the top-level project: by precompiled headers, by fewer garbage
+# collections of the compiler, and by ccache and mold if they are installed.
 option(STARLING_PCH "Precompile the headers of other libraries" ${PROJECT_IS_TOP_LEVEL})
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()
@@ -24,6 +24,15 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:${precompiles}>>:-fpch-preprocess>)
     endif()
   endif()
+endif()
+
+# gcc collects garbage for the first time at 1 GiB instead of 128 MiB: a tenth of its time less, for a
+# quarter more memory. The largest files take 2.1 GiB then.
+cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)
+cmake_host_system_information(RESULT processors QUERY NUMBER_OF_LOGICAL_CORES)
+math(EXPR memory_of_processor "${memory} / ${processors}") # in MiB
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND memory_of_processor GREATER 3000)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=1048576>")
 endif()
 
 find_program(MOLD_PROGRAM mold)
