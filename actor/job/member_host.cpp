@@ -82,7 +82,7 @@ Report MemberHost::worker_report(const core::Worker& worker) const {
                 .tuned = training().tuned(),
                 .drawn = worker.drawn(),
                 .reads = training().read_counts(),
-                .is_done = worker.is_done(),
+                .is_done = training().is_done(),
                 .deal = worker.deal_progress()};
   executor_.fill_report(report);
   return report;
@@ -125,10 +125,13 @@ MemberReport MemberHost::report() const {
   else if (core_.state() != Core::State::member)
     result.state = State::joining;
   else
-    result.state = worker == nullptr || worker->is_done() ? State::done : State::running;
-  // A worker that is held would be postponed at its next computation.
+    result.state = training().is_done() ? State::done : State::running;
+  // A worker that is held would be postponed at its next computation. If the exchange is the
+  // barrier, a worker that writes waits for others, and its update is not in the model yet.
+  const bool waits_in_exchange = worker != nullptr && worker->options().enters_by_exchange &&
+                                 worker->phase() == core::Worker::Phase::writing;
   result.is_paused = worker == nullptr || worker->is_done() || worker->is_waiting() ||
-                     worker->is_held() || postponed_compute_;
+                     worker->is_held() || waits_in_exchange || postponed_compute_;
   result.worker.tuned = training().tuned();
   if (worker == nullptr) return result;
   result.worker = worker_report(*worker);

@@ -306,10 +306,12 @@ class MemberHost : public actor::MemberActor::base {
     questions_.erase(asked);
   }
 
-  /// Reports a new step, if the observer has handled the last report.
+  /// Reports a new step, or that the worker is done and others have all its updates, if the
+  /// observer has handled the last report.
   void report_new_step() {
-    if (directory_ && may_report_ && training().worker() != nullptr &&
-        training().worker()->step() > last_reported_step_)
+    if (!directory_ || !may_report_ || training().worker() == nullptr) return;
+    if (training().worker()->step() > last_reported_step_ ||
+        (training().is_done() && !has_reported_done_))
       report_to_observer();
   }
 
@@ -323,6 +325,7 @@ class MemberHost : public actor::MemberActor::base {
     actor::send(this, directory_->observer, report);
     may_report_ = false;
     last_reported_step_ = report.step;
+    has_reported_done_ = report.is_done;
   }
 
   [[nodiscard]] actor::Report worker_report(const core::Worker& worker) const;
@@ -360,6 +363,7 @@ class MemberHost : public actor::MemberActor::base {
   bool may_report_ = true;
   /// The step, the sum of the losses and their number in the last report.
   core::Step last_reported_step_ = training().first_step();
+  bool has_reported_done_ = false;
   double last_reported_loss_sum_ = 0;
   std::uint64_t last_reported_loss_count_ = 0;
   /// On nodes: the parts of the state whose changes are published at once.
@@ -369,7 +373,7 @@ class MemberHost : public actor::MemberActor::base {
         : configuration(core.configuration()), state(core.state()) {
       const auto& training = core.role<core::Training>();
       if (training.dealer() != nullptr) deal = training.dealer()->shared_deal();
-      is_done = training.worker() != nullptr && training.worker()->is_done();
+      is_done = training.worker() != nullptr && training.is_done();
     }
     bool operator==(const Published&) const = default;
 

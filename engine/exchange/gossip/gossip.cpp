@@ -81,15 +81,23 @@ std::optional<MemberIncarnation> GossipExchange::draw_target(const Context& cont
   return workers[gossip_target(graph_, own, workers.size(), step, context.random)];
 }
 
-/// Sends the next ranges while fewer than `window` are in flight: half of the weight of each, or
-/// all of it once the worker has ended. Once the other worker has taken all, the write is done.
+/// Returns how much of the weight of a range the worker sends: all once it has ended; else half,
+/// but no more than leaves it the least weight; 0 if that is too little to change anything.
+double GossipExchange::weight_to_send(RangeId range) const {
+  const auto& [values, weight, weight_min, versions, waiting] = copies_[range];
+  if (ended_at_) return weight;
+  const double sent = std::min(weight / 2, weight - weight_min);
+  return sent < weight_min / 8 ? 0 : sent;
+}
+
+/// Sends the next ranges while fewer than `window` are in flight. Once the other worker has taken
+/// all, the write is done.
 void GossipExchange::send_next(const Context& context) {
   for (; sending_->next < copies_.size() && sending_->in_flight < options_.window;
        ++sending_->next) {
-    const double weight = copies_[sending_->next].weight;
-    if (weight == 0 || (!ended_at_ && weight < weight_min)) continue;
-    send(context, sending_->target.id, sending_->next, sending_->step,
-         ended_at_ ? weight : weight / 2);
+    const double weight = weight_to_send(sending_->next);
+    if (weight == 0) continue;
+    send(context, sending_->target.id, sending_->next, sending_->step, weight);
     ++sending_->in_flight;
   }
   if (sending_->in_flight > 0) return;
@@ -145,6 +153,10 @@ void GossipExchange::add(const Context& context, MemberId from, const PushSum& s
 bool GossipExchange::on(const Context& context, MemberId from, const KnownProgress& known) {
   learn(known.workers);
   if (configuration_->find(from) != nullptr) context.send(from, GossipReceived{known.step});
+  if (ended_at_) {
+    has_news_ = true;
+    hand_over(context);
+  }
   return true;
 }
 
@@ -162,6 +174,7 @@ void GossipExchange::learn(const std::vector<WorkerProgress>& workers) {
 /// Tells the others to send no more to this worker.
 void GossipExchange::end(const Context& context, const EndWrites& end) {
   ended_at_ = end.step;
+  has_news_ = true;
   for (const MemberIncarnation& other : others())
     context.send(other.id, Ended{options_.self.id, end.step});
   hand_over(context);
@@ -172,13 +185,25 @@ void GossipExchange::on(const Context&, const Ended& ended) {
     ended_.insert({worker->id, worker->incarnation});
 }
 
-/// If the worker has ended, sends all the weight that it has to the worker that answers for the
-/// model. The values stay here as a copy without weight, for the case that the other one dies.
+bool GossipExchange::has_weight() const {
+  return std::ranges::any_of(copies_, [](const Copy& copy) { return copy.weight > 0; });
+}
+
+/// True once the worker that answers for the model has all that this one's copy contains.
+bool GossipExchange::may_leave() const {
+  if (copies_.empty() || !configuration_ || is_answerer()) return true;
+  return ended_at_ && !sending_ && !has_news_ && !has_weight();
+}
+
+/// If the worker has ended, sends all that it knows and all the weight that it has to the worker
+/// that answers for the model. The values stay here as a copy without weight, for the case that the
+/// other one dies.
 void GossipExchange::hand_over(const Context& context) {
   if (!ended_at_ || sending_ || is_answerer()) return;
-  if (std::ranges::all_of(copies_, [](const Copy& copy) { return copy.weight == 0; })) return;
+  if (!std::exchange(has_news_, false) && !has_weight()) return;
   const Member* target = configuration_->find(*first_worker(*configuration_));
-  sending_ = {.step = *ended_at_, .target = {target->id, target->incarnation}};
+  sending_ = {.step = *ended_at_, .target = {target->id, target->incarnation}, .in_flight = 1};
+  context.send(target->id, KnownProgress{*ended_at_, progress()});
   send_next(context);
 }
 
@@ -193,10 +218,22 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
     return !next->contains(worker.id, worker.incarnation);
   };
   std::erase_if(ended_, is_gone);
-  if (ended_at_)
+  if (ended_at_) {
     for (const MemberIncarnation& other : others())
       if (!before->contains(other.id, other.incarnation))
         context.send(other.id, Ended{options_.self.id, *ended_at_});
+    const auto answerer = first_worker(*next);
+    has_news_ |= answerer && !before->contains(*answerer, next->find(*answerer)->incarnation);
+    has_news_ |= answerer != first_worker(*before);
+  }
+  // The dead may have had more than their part of all weight. If the workers that are left all had
+  // their least weight, none of them would send any more.
+  const auto is_gone_worker = [&](const Member& member) {
+    return member.works && is_gone({member.id, member.incarnation});
+  };
+  if (before && std::ranges::any_of(before->members, is_gone_worker))
+    for (Copy& copy : copies_)
+      if (copy.weight > 0) copy.weight_min = std::min(copy.weight_min, copy.weight / 2);
   // Weight that was sent to a worker that is gone is lost with it. The rest stays here.
   if (sending_ && is_gone(sending_->target)) {
     sending_->next = static_cast<RangeId>(copies_.size());

@@ -45,10 +45,11 @@ class GossipExchange {
   static constexpr bool is_barrier = false;
   static constexpr bool needs_gradients = true;
   static constexpr bool places_ranges = false;
-  /// A worker keeps its weight of a range if it has less than this. A worker that is faster than
-  /// those that send to it would else have ever less, and the effect of its update on its own
-  /// values is the inverse of it.
-  static constexpr double weight_min = 0.125;
+  /// A worker that runs keeps at least this weight of each range: half of the mean. Else a worker
+  /// that is faster than those that send to it would have ever less, and the effect of its update
+  /// on its own values is the inverse of it: they would leave the region in which the learning rate
+  /// is stable. If workers die, the mean may become less (on_configuration()).
+  static constexpr double first_weight_min = 0.5;
 
   explicit GossipExchange(ExchangeOptions options);
 
@@ -83,7 +84,7 @@ class GossipExchange {
   [[nodiscard]] std::vector<RangeId> full_ranges() const {
     return copied_ranges(*this, copies_.size());
   }
-  [[nodiscard]] static bool may_leave() { return true; }
+  [[nodiscard]] bool may_leave() const;
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
   /// True if this member has a copy of the range.
@@ -107,6 +108,7 @@ class GossipExchange {
     /// Without buffers if this member has no copy.
     RangeValues values;
     double weight = 0;
+    double weight_min = first_weight_min;
     std::uint64_t versions = 0;
     /// The messages that have come before the copy, with their senders.
     std::vector<std::pair<MemberId, std::shared_ptr<const PushSum>>> waiting;
@@ -136,6 +138,8 @@ class GossipExchange {
   [[nodiscard]] std::optional<MemberIncarnation> draw_target(const Context& context,
                                                              Step step) const;
   void send_next(const Context& context);
+  [[nodiscard]] bool has_weight() const;
+  [[nodiscard]] double weight_to_send(RangeId range) const;
   void send(const Context& context, MemberId to, RangeId range, Step step, double weight);
   void add(const Context& context, MemberId from, const PushSum& sent);
   void hand_over(const Context& context);
@@ -158,6 +162,9 @@ class GossipExchange {
   std::optional<Sending> sending_;
   /// The worker's last step, once it has ended.
   std::optional<Step> ended_at_;
+
+  /// True if the worker has ended, and the one that answers for the model may lack what it knows.
+  bool has_news_ = false;
 
   /// Says which worker to ask for the copies that this one lacks.
   CopySource source_;

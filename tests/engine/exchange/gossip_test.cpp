@@ -132,18 +132,21 @@ TEST_F(GossipTest, CopiesTendToTheMeanOnEveryGraph) {
   }
 }
 
-TEST_F(GossipTest, KeepsTheLastEighthOfItsWeight) {
+/// Nothing that the other workers send arrives, so that the worker's weight would become 0.
+TEST_F(GossipTest, UpdatesOfAWorkerThatIsAheadCountTwiceAtMost) {
   for (Step step = 1; step <= 10; ++step) {
-    write_nothing(0, step);
+    const double before = sum(0);
+    write(0, step);
+    EXPECT_LE(sum(0) - before, 1 / GossipExchange::first_weight_min);
     std::erase_if(in_flight_, [](const InFlight& message) {
       return std::holds_alternative<PushSum>(message.sent.message);
     });
     run(0, [&](auto& e, const auto& c) { (void)e.on(c, 1, GossipReceived{step}); });
     run(0, [&](auto& e, const auto& c) { (void)e.on(c, 2, GossipReceived{step}); });
     deliver_all();
+    EXPECT_GE(weight(0), GossipExchange::first_weight_min);
   }
-  EXPECT_GE(weight(0), GossipExchange::weight_min / 2);
-  EXPECT_LT(weight(0), GossipExchange::weight_min);
+  EXPECT_EQ(weight(0), GossipExchange::first_weight_min);
   EXPECT_EQ(written_[0], 10);
 }
 
@@ -162,6 +165,45 @@ TEST_F(GossipTest, WorkerThatHasEndedHandsItsWeightToTheFirst) {
   end(2, 8);
   deliver_all();
   EXPECT_EQ(weight(0), 3);
+}
+
+/// The dead one has had most of the weight.
+TEST_F(GossipTest, WorkersGoOnMixingIfWeightIsLost) {
+  for (Step step = 1; step <= 6; ++step)
+    for (const MemberId id : {0U, 1U}) {
+      write_nothing(id, step);
+      for (InFlight& message : std::exchange(in_flight_, {}))
+        if (message.sent.to == 2 || message.from == 2 ||
+            !std::holds_alternative<PushSum>(message.sent.message))
+          deliver(message);
+        else
+          run(message.from, [&](auto& e, const auto& c) {
+            (void)e.on(c, message.sent.to, GossipReceived{step});
+          });
+      deliver_all();
+    }
+  remove(2);
+  adopt(0);
+  adopt(1);
+  const double before = weight(0);
+  write_nothing(0, 7);
+  EXPECT_LT(weight(0), before) << "it sends";
+  deliver_all();
+}
+
+TEST_F(GossipTest, WorkerThatHasEndedPassesOnWhatItLearns) {
+  name_ = "gossip:ring";
+  start(1, 3);
+  end(1, 0);
+  deliver_all();
+  EXPECT_TRUE(exchange(1).may_leave());
+  run(1, [&](auto& e, const auto& c) { (void)e.on(c, 2, KnownProgress{5, {{{2, 1}, 5, 50}}}); });
+  EXPECT_FALSE(exchange(1).may_leave());
+  deliver_all();
+  EXPECT_TRUE(exchange(1).may_leave());
+  const auto known = exchange(0).progress();
+  ASSERT_EQ(known.size(), 1U);
+  EXPECT_EQ(known[0].samples, 50U);
 }
 
 TEST_F(GossipTest, WeightThatComesAfterTheEndIsHandedOnToo) {
