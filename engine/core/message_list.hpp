@@ -24,9 +24,14 @@ template <class... Ms>
 struct Joining<MessageList<Ms...>> {
   using Type = MessageList<Ms...>;
 };
-template <class... Ms, class... Ns, class... Lists>
-struct Joining<MessageList<Ms...>, MessageList<Ns...>, Lists...>
-    : Joining<MessageList<Ms..., Ns...>, Lists...> {};
+template <class... Ms, class... Lists>
+struct Joining<MessageList<Ms...>, MessageList<>, Lists...>
+    : Joining<MessageList<Ms...>, Lists...> {};
+template <class... Ms, class N, class... Ns, class... Lists>
+struct Joining<MessageList<Ms...>, MessageList<N, Ns...>, Lists...>
+    : Joining<std::conditional_t<is_in<N, MessageList<Ms...>>, MessageList<Ms...>,
+                                 MessageList<Ms..., N>>,
+              MessageList<Ns...>, Lists...> {};
 
 template <class... Ms>
 std::variant<Ms...> any_of(MessageList<Ms...>);
@@ -37,7 +42,7 @@ std::variant<Ms...> any_of(MessageList<Ms...>);
 template <class M, class List>
 concept IsIn = detail::is_in<M, List>;
 
-/// Concatenates lists.
+/// Concatenates lists, without the types that are in the list already.
 template <class... Lists>
 using Joined = typename detail::Joining<Lists...>::Type;
 

@@ -67,7 +67,7 @@ struct ReadDone {
   std::vector<Value> values;
 };
 /// The answer to a Write or an Enter: the update counts, because everybody whom the barrier lets
-/// pass after this reads it.
+/// pass after this reads it, as far as the exchange promises that.
 struct Written {
   /// That of the Write or Enter; if the exchange is the barrier, an Enter is answered with the step
   /// after which the worker begins.
@@ -123,7 +123,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
                             const Rows& rows) {
   /// The name in the grammar of flags.
   { E::name } -> std::convertible_to<std::string_view>;
-  /// The arguments that may follow the name and a colon; the first one is the default.
+  /// The arguments that may follow the name and a colon; the first one is the default. If others
+  /// may, E::check_argument(argument) returns an error for those that may not.
   { E::arguments } -> std::convertible_to<std::span<const std::string_view>>;
   /// The messages between members that only this exchange has. For each of them there is a function
   /// on(context, from, message), which returns false if the sender must be sent the configuration
@@ -136,9 +137,10 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { E::supports(Mode::peer) } -> std::same_as<bool>;
   /// True if the exchange can gather the updates of a step (ExchangeOptions::bsp).
   { E::gathers } -> std::convertible_to<bool>;
-  /// True if a step counts only once the exchange has the updates of all workers for it. Then the
-  /// exchange is itself the barrier bsp, no member needs to see every step, and a worker that joins
-  /// asks the exchange at which step to begin (Enter).
+  /// True if the last step of a round counts only once the exchange has the updates of all workers
+  /// for the round. Then the exchange is itself a barrier like bsp, no member needs to see every
+  /// step, a worker that joins asks the exchange at which step to begin (Enter), and E::workers_max
+  /// bounds the number of workers.
   { E::is_barrier } -> std::convertible_to<bool>;
   /// True if the exchange mixes copies of the model or sums updates, which takes updates that are
   /// gradients: those of an algorithm need not be sums.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +15,13 @@ namespace {
 
 template <Exchange E>
 ExchangeType type_of() {
+  Result<void> (*check_argument)(std::string_view) = nullptr;
+  if constexpr (requires { &E::check_argument; }) check_argument = &E::check_argument;
+  std::size_t workers_max = std::numeric_limits<std::size_t>::max();
+  if constexpr (requires { E::workers_max; }) workers_max = E::workers_max;
   return {.name = E::name,
           .arguments = E::arguments,
+          .check_argument = check_argument,
           .summary = E::summary,
           .supports = &E::supports,
           .gathers = E::gathers,
@@ -23,6 +29,7 @@ ExchangeType type_of() {
           .needs_gradients = E::needs_gradients,
           .places_ranges = E::places_ranges,
           .answerer = &E::answerer,
+          .workers_max = workers_max,
           .make = [](ExchangeOptions options) { return AnyExchange{E{std::move(options)}}; }};
 }
 
@@ -68,6 +75,7 @@ Result<void> check_exchange(std::string_view name) {
   if (type->arguments.empty())
     return Error{"exchange: " + std::string{type->name} + " takes no argument, and '" +
                  std::string{argument} + "' is given; valid: " + std::string{type->name}};
+  if (type->check_argument != nullptr) return type->check_argument(argument);
   if (std::ranges::find(type->arguments, argument) == type->arguments.end())
     return unknown("exchange: " + std::string{type->name}, argument,
                    {type->arguments.begin(), type->arguments.end()});
@@ -93,11 +101,11 @@ Result<void> check_exchange(std::string_view name, Mode mode, const barrier::Bar
   if (auto valid = check_exchange(name, mode); !valid || !is_barrier) return valid;
   if (!barrier::is_bsp(barrier))
     return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
-                 " waits in each step for the updates of all workers, which is barrier bsp; "
+                 " itself makes all workers wait for each other, as barrier bsp does; "
                  "valid: barrier bsp, or another exchange"};
-  if (workers > allreduce_workers_max)
+  if (workers > type->workers_max)
     return Error{"workers=" + std::to_string(workers) + ": exchange " + std::string{name} +
-                 " sums the updates of at most " + std::to_string(allreduce_workers_max) +
+                 " sums the updates of at most " + std::to_string(type->workers_max) +
                  "; valid: fewer workers, or another exchange"};
   return {};
 }

@@ -11,6 +11,7 @@
 #include "starling/base/result.hpp"
 #include "starling/engine/core/message_list.hpp"
 #include "starling/engine/exchange/allreduce/allreduce.hpp"
+#include "starling/engine/exchange/average/average.hpp"
 #include "starling/engine/exchange/broadcast/broadcast.hpp"
 #include "starling/engine/exchange/gossip/gossip.hpp"
 #include "starling/engine/exchange/ownership/ownership.hpp"
@@ -19,21 +20,27 @@
 namespace starling::core {
 
 /// The exchange of a member.
-using AnyExchange =
-    std::variant<OwnershipExchange, BroadcastExchange, GossipExchange, AllreduceExchange>;
+using AnyExchange = std::variant<OwnershipExchange, BroadcastExchange, GossipExchange,
+                                 AllreduceExchange, AverageExchange>;
 
 namespace detail {
 
 template <Exchange... Es>
 Joined<typename Es::Messages...> messages_of(const std::variant<Es...>*);
 
+template <class... Lists>
+std::tuple<Lists...> tuple_of(MessageList<Lists...>) {
+  return {};
+}
+
 template <Exchange... Es>
-std::tuple<ExchangeEffects<typename Es::Context::Messages>...> effect_lists_of(
-    const std::variant<Es...>*);
+auto effect_lists_of(const std::variant<Es...>*) {
+  return tuple_of(Joined<MessageList<ExchangeEffects<typename Es::Context::Messages>>...>{});
+}
 
 }  // namespace detail
 
-/// A list of effects for each exchange.
+/// A list of effects for each list of messages that an exchange sends.
 using ExchangeEffectLists =
     decltype(detail::effect_lists_of(static_cast<const AnyExchange*>(nullptr)));
 
@@ -44,6 +51,8 @@ using ExchangeMessages = decltype(detail::messages_of(static_cast<const AnyExcha
 struct ExchangeType {
   std::string_view name;
   std::span<const std::string_view> arguments;
+  /// Refuses an invalid argument. nullptr if no others than `arguments` are valid.
+  Result<void> (*check_argument)(std::string_view argument);
   std::string_view summary;
   /// As in the concept Exchange, like the next five.
   bool (*supports)(Mode mode);
@@ -52,6 +61,8 @@ struct ExchangeType {
   bool needs_gradients;
   bool places_ranges;
   std::optional<MemberId> (*answerer)(const Configuration& configuration, RangeId range);
+  /// The largest number of workers.
+  std::size_t workers_max;
   AnyExchange (*make)(ExchangeOptions options);
 };
 

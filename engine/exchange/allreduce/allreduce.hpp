@@ -1,151 +1,26 @@
-/// The allreduce exchange: every worker has a copy of the model; in each round the workers sum
-/// their updates by a collective, and each applies the sum to its copy with the optimizer. So all
-/// copies stay equal, to the last bit. docs/design/0024-allreduce.md says what follows.
-///
-/// A worker's step k is round k. The step counts once the worker's copy contains the round: the
-/// updates of all workers, each once. So the exchange is itself the barrier bsp. A worker that has
-/// ended takes part in the sums without an update.
-///
-/// Which workers sum is the configuration: a new one aborts the sum in progress, and the workers
-/// tell each other which round they have completed last. A worker that lacks the latest one, or
-/// joins, gets the model from one that has it. Then all sum the next round; a worker keeps its
-/// update until its copy contains it.
+/// The allreduce exchange: every worker has a copy of the model; in each step all workers sum their
+/// updates by a collective, and each applies the sum to its copy with the optimizer. So all copies
+/// stay equal, to the last bit, and the exchange is itself the barrier bsp.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
-#include "starling/engine/exchange/allreduce/messages.hpp"
-#include "starling/engine/exchange/allreduce/round_sum.hpp"
-#include "starling/engine/exchange/whole_models.hpp"
+#include "starling/engine/exchange/allreduce/rounds.hpp"
 
 namespace starling::core {
 
-/// One member's part of the exchange; see the concept Exchange for the functions. Members that do
-/// not work have no copy.
-class AllreduceExchange {
+/// One member's part of the exchange (rounds.hpp).
+class AllreduceExchange : public Rounds {
  public:
-  using Messages = AllreduceMessages;
-  using Context = AllreduceContext;
   static constexpr std::string_view name = "allreduce";
   static constexpr std::span<const std::string_view> arguments = allreduce_algorithms;
   static constexpr std::string_view summary =
       "every worker has the whole model, and in each step all workers sum their updates";
-  static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
-  static constexpr bool gathers = false;
-  static constexpr bool is_barrier = true;
-  static constexpr bool needs_gradients = true;
-  static constexpr bool places_ranges = false;
 
   explicit AllreduceExchange(ExchangeOptions options);
-
-  void read(const Context& context, const Read& read);
-  void write(const Context& context, Write write);
-  void enter(const Context& context, const Enter& enter);
-  void end(const Context& context, const EndWrites& end);
-
-  void on_configuration(const Context& context, const ConfigurationPtr& next, Epoch former);
-  void on_timer(const Context&) {}
-
-  [[nodiscard]] bool on(const Context& context, MemberId from, const SumPiece& piece);
-  [[nodiscard]] bool on(const Context& context, MemberId from, const SumProgress& progress);
-  [[nodiscard]] bool on(const Context& context, MemberId from, const RoundReport& report);
-  [[nodiscard]] bool on(const Context& context, MemberId from, const CatchUpRequest& request);
-  [[nodiscard]] bool on(const Context& context, MemberId from, const CatchUpReply& reply);
-  void on(const Context&, const Ended&) {}
-  void on(const Context& context, const Snapshot& request);
-
-  [[nodiscard]] static std::optional<MemberId> answerer(const Configuration& configuration,
-                                                        RangeId) {
-    return first_worker(configuration);
-  }
-  [[nodiscard]] bool answers_for(RangeId range) const {
-    return has_copy(range) && first_worker(*configuration_) == options_.self.id;
-  }
-  [[nodiscard]] std::optional<Value> value(RangeId range, const Rows& rows) const;
-  [[nodiscard]] RangeState state(RangeId range) const;
-  [[nodiscard]] std::vector<WorkerProgress> progress() const { return progress_of(progress_); }
-  [[nodiscard]] static ReadCounts read_counts() { return {}; }
-  [[nodiscard]] std::vector<RangeId> full_ranges() const {
-    return copied_ranges(*this, options_.layout->ranges.size());
-  }
-  [[nodiscard]] bool may_leave() const { return !options_.self.works || others_have_rounds_; }
-  [[nodiscard]] std::uint64_t changes() const { return changes_; }
-
-  /// True if this member has a copy of the range, and so of all.
-  [[nodiscard]] bool has_copy(RangeId range) const { return range < model_.size(); }
-  /// Returns the values. Requires: has_copy(range), and that T is their type.
-  template <class T>
-  [[nodiscard]] std::span<const T> copy(RangeId range) const {
-    return std::as_const(*model_[range].value).template as<T>();
-  }
-  /// Returns the last round that this member's copy contains.
-  [[nodiscard]] Step round() const { return round_; }
-  /// True if this member has an update that its copy does not contain yet.
-  [[nodiscard]] bool is_writing() const { return write_.has_value(); }
-
- private:
-  /// The copy of a later round, range by range.
-  struct CatchUp {
-    MemberId source = 0;
-    Step round = 0;
-    /// The next range to ask for.
-    RangeId next = 0;
-    std::vector<std::optional<RangeValues>> ranges;
-    std::size_t missing = 0;
-  };
-
-  [[nodiscard]] bool has_model() const { return !model_.empty(); }
-  [[nodiscard]] bool is_of_now(Epoch epoch) const { return epoch == configuration_->epoch; }
-  void take_initial_states();
-  void begin_epoch(const Context& context);
-  void agree(const Context& context);
-  void ask_for_next_range(const Context& context);
-  void install(const Context& context, const std::vector<WorkerProgress>& progress);
-  void begin_next_sum(const Context& context);
-  template <class Event>
-  void run_sum(const Context& context, Event event);
-  void complete_round(const Context& context);
-  void answer_worker(const Context& context);
-  void observe_round(const Context& context);
-
-  ExchangeOptions options_;
-  ConfigurationPtr configuration_;
-  /// By range; empty if this member has no copy.
-  std::vector<RangeValues> model_;
-  /// The last round that the model contains.
-  Step round_ = 0;
-  /// How far each worker has got in the model.
-  StepsOfWorkers progress_;
-  /// How often this member has got a copy from another one.
-  std::uint64_t changes_ = 0;
-
-  /// The update that the worker has written, until the model contains it.
-  std::optional<Write> write_;
-  /// True if the worker waits to enter.
-  bool is_entering_ = false;
-  bool has_ended_ = false;
-
-  /// The workers of the configuration, ascending.
-  std::vector<MemberIncarnation> workers_;
-  /// The last rounds of the other workers, as far as they have reported in this epoch.
-  std::map<MemberId, std::optional<Step>> reports_;
-  std::optional<CatchUp> catch_up_;
-  std::unique_ptr<RoundSum> sum_;
-  /// True if this member has the latest round that any worker of the configuration had when it
-  /// adopted it.
-  bool is_ready_ = false;
-  /// True if a sum is complete in which this member took part after its worker had ended: so all
-  /// others have the rounds before it.
-  bool others_have_rounds_ = false;
-  /// True if a sum without any update has shown that all workers have ended.
-  bool have_all_ended_ = false;
-  Snapshot pending_snapshot_;
 };
+
+static_assert(Exchange<AllreduceExchange>);
 
 }  // namespace starling::core

@@ -1,4 +1,4 @@
-/// The messages of the allreduce exchange: workers sum their updates by a collective
+/// The messages of exchanges with rounds: workers sum by a collective
 /// (docs/design/0024-allreduce.md). Each names the epoch of the sender's configuration; members of
 /// another epoch ignore it.
 #pragma once

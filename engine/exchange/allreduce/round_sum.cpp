@@ -17,8 +17,8 @@ const collective::Network assumed_network{.latency_s = 50e-6, .bytes_per_second 
 constexpr std::size_t piece_bytes_max = range_bytes_max;
 /// More slices in progress do not make a sum faster.
 constexpr std::size_t slices_in_progress_max = 4;
-/// The elements for each worker: 1 if it has an update, and the lower and the upper 16 bits of its
-/// number of samples, which floats hold exactly.
+/// The elements for each worker: the number of steps of its update, or 0, and the lower and the
+/// upper 16 bits of its number of samples, which floats hold exactly.
 constexpr std::size_t elements_of_worker = 3;
 
 /// Returns how many elements change together: those of a row, or of the whole range.
@@ -81,9 +81,9 @@ class TypedRoundSum final : public RoundSum {
     return started_ == completed_ && !executor_.is_full();
   }
 
-  void start(Sends& out, const Update* update) override {
+  void start(Sends& out, const Update* update, Step steps) override {
     collective::Effects<T> effects;
-    executor_.start(effects, ++started_, program_, contribution(update), slices_);
+    executor_.start(effects, ++started_, program_, contribution(update, steps), slices_);
     execute(out, std::move(effects));
   }
 
@@ -105,21 +105,22 @@ class TypedRoundSum final : public RoundSum {
 
   [[nodiscard]] bool is_complete() const override { return !sum_.empty(); }
 
-  [[nodiscard]] std::vector<std::optional<std::uint32_t>> samples() const override {
-    std::vector<std::optional<std::uint32_t>> all(options_.workers);
+  [[nodiscard]] std::vector<std::optional<SumPart>> parts() const override {
+    std::vector<std::optional<SumPart>> all(options_.workers);
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       const T* worker = &sum_[parts_.of_workers + elements_of_worker * rank];
       if (worker[0] > 0)
-        all[rank] = static_cast<std::uint32_t>(worker[1]) | static_cast<std::uint32_t>(worker[2])
-                                                                << 16U;
+        all[rank] = {static_cast<Step>(worker[0]),
+                     static_cast<std::uint32_t>(worker[1]) | static_cast<std::uint32_t>(worker[2])
+                                                                 << 16U};
     }
     return all;
   }
 
   void apply(std::vector<RangeValues>& ranges) override {
     double weights = 0;
-    for (const auto& samples : samples())
-      if (samples) weights += weight_of(*samples);
+    for (const auto& part : parts())
+      if (part) weights += weight_of(part->samples);
     for (RangeId range = 0; range < ranges.size() && weights > 0; ++range) {
       const RoundPart part{changed_part(range, weights), 1};
       if (!part.update.empty())
@@ -135,11 +136,11 @@ class TypedRoundSum final : public RoundSum {
     return options_.applier->averages_rounds() ? samples : 1;
   }
 
-  [[nodiscard]] std::vector<T> contribution(const Update* update) const {
+  [[nodiscard]] std::vector<T> contribution(const Update* update, Step steps) const {
     std::vector<T> vector(parts_.size);
     if (update == nullptr) return vector;
     T* worker = &vector[parts_.of_workers + elements_of_worker * options_.self];
-    worker[0] = 1;
+    worker[0] = static_cast<T>(steps);
     worker[1] = static_cast<T>(update->samples & 0xFFFFU);
     worker[2] = static_cast<T>(update->samples >> 16U);
     const double weight = weight_of(update->samples);

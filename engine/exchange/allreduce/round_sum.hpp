@@ -1,9 +1,9 @@
-/// The sums of the allreduce exchange: the workers of one configuration add up their updates, one
-/// round after another, by a collective (exchange/collective).
+/// The sums of the exchanges with rounds: the workers of one configuration add up their updates,
+/// one round after another, by a collective (exchange/collective).
 ///
 /// The vector that is summed holds, for each range, the elements of the update, each times the
 /// weight of the update, and for each row of the range, or for the whole range, the number of
-/// updates that change it; then for each worker whether it has an update, and over how many
+/// updates that change it; then for each worker of how many steps its update is, and over how many
 /// samples. So all learn from the sum itself whose updates it contains.
 #pragma once
 
@@ -29,6 +29,9 @@ inline constexpr std::array<std::string_view, 6> allreduce_algorithms{
     "auto", "ring", "tree", "double-tree", "halving", "parts"};
 /// Jobs have at most so many workers.
 inline constexpr std::size_t allreduce_workers_max = collective::members_max;
+/// An update is of at most so many steps: floats hold each such number exactly, and 32 bits the
+/// number of their samples if the batches have less than 65,536.
+inline constexpr Step sum_steps_max = Step{1} << 16U;
 
 struct RoundSumOptions {
   std::shared_ptr<const Layout> layout;
@@ -43,6 +46,12 @@ struct RoundSumOptions {
   collective::Rank self = 0;
 };
 
+/// The numbers of steps and samples from which a worker's update in a sum was computed.
+struct SumPart {
+  Step steps = 0;
+  std::uint32_t samples = 0;
+};
+
 /// One worker's part in the sums of one configuration. All its workers make the same sums in the
 /// same order. One call at a time; not thread-safe.
 class RoundSum {
@@ -55,17 +64,18 @@ class RoundSum {
 
   /// True if the next sum can be started: the one before is complete, and not too many are open.
   [[nodiscard]] virtual bool can_start() const = 0;
-  /// Starts the next sum with this worker's update, or without one. Requires: can_start().
-  virtual void start(Sends& out, const Update* update) = 0;
+  /// Starts the next sum with this worker's update, which is of so many steps, or without one.
+  /// Requires: can_start(); if there is an update, 1 <= steps <= sum_steps_max.
+  virtual void start(Sends& out, const Update* update, Step steps) = 0;
   /// Takes a message from the worker at a position; ignores those that no correct worker sends.
   virtual void on(Sends& out, collective::Rank from, const SumPiece& piece) = 0;
   virtual void on(Sends& out, collective::Rank from, const SumProgress& progress) = 0;
 
   /// True if the sum that was started last is complete, and was not taken.
   [[nodiscard]] virtual bool is_complete() const = 0;
-  /// Returns for each worker the number of samples of its update; nullopt if the sum has no update
-  /// of it. Requires: is_complete().
-  [[nodiscard]] virtual std::vector<std::optional<std::uint32_t>> samples() const = 0;
+  /// Returns for each worker its part; nullopt if the sum has no update of it. Requires:
+  /// is_complete().
+  [[nodiscard]] virtual std::vector<std::optional<SumPart>> parts() const = 0;
   /// Applies the sum to the ranges, and takes it. Requires: is_complete().
   virtual void apply(std::vector<RangeValues>& ranges) = 0;
 };

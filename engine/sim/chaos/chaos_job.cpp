@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "starling/engine/sim/chaos/invariant_checker.hpp"
@@ -17,6 +18,11 @@ void merge(const core::MergeTarget& target, std::span<double> value,
   const bool is_order = target.parameter % 2 == 1;
   for (std::size_t i = 0; i < value.size(); ++i)
     value[i] = is_order ? std::fmod(31 * value[i] + update[i], 1'000'003) : value[i] + update[i];
+}
+
+/// Adds updates.
+void add(const core::MergeTarget&, std::span<double> value, std::span<const double> update) {
+  std::ranges::transform(value, update, value.begin(), std::plus<>{});
 }
 
 /// Applies updates with momentum, so that the result shows their order. Adds every update with
@@ -131,9 +137,12 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   const core::ExchangeType& exchange = core::exchange_type(scenario_.exchange);
   // With gossip, workers have parts of updates. If pushes are applied as they arrive, momentum
   // shows their order. If they are applied in rounds, they or their sum are merged, because their
-  // mean would not keep the counts whole; then a hash shows their order.
+  // mean would not keep the counts whole; then a hash shows their order. With average, changes of
+  // copies are added.
   if (exchange.name == core::GossipExchange::name)
     training.exchange.applier = std::make_shared<const CountingApplier>();
+  else if (exchange.name == core::AverageExchange::name)
+    training.exchange.applier = core::merge_applier<double>(add);
   else if (exchange.is_barrier ||
            (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier)))
     training.exchange.applier = core::merge_applier<double>(merge);

@@ -169,34 +169,57 @@ class GossipOracle final : public WholeModelsOracle<core::GossipExchange> {
   }
 };
 
-// --- allreduce ----------------------------------------------------------------------------------
+// --- allreduce and average ----------------------------------------------------------------------
 
-class AllreduceOracle final : public WholeModelsOracle<core::AllreduceExchange> {
+/// The part of the oracle that is the same for both: copies are equal after each round.
+template <class E>
+class RoundsOracle : public WholeModelsOracle<E> {
  public:
-  Version version(const MemberCore& member, RangeId) const override {
-    return {0, exchange(member).round(), true};
+  explicit RoundsOracle(core::Step every) : every_(every) {}
+
+  ExchangeOracle::Version version(const core::MemberCore& member, core::RangeId) const override {
+    return {this->exchange(member).round(), this->exchange(member).own_steps(), true};
   }
-  /// A worker goes on when its own copy contains the round. If it dies then, the others may sum the
-  /// round without it.
-  core::Step steps_ahead() const override { return 1; }
-  std::optional<core::Step> round(const MemberCore& member) const override {
-    if (!exchange(member).has_copy(0)) return std::nullopt;
-    return exchange(member).round();
+  /// A worker goes on when its own copy contains the round, and makes all but the last step of the
+  /// next one. If it dies then, the others may sum both rounds without it.
+  core::Step steps_ahead() const override { return 2 * every_ - 1; }
+  core::Step step_read(core::Step promised) const override { return promised - promised % every_; }
+  std::optional<core::Step> round(const core::MemberCore& member) const override {
+    if (!this->exchange(member).has_copy(0)) return std::nullopt;
+    return this->exchange(member).round();
   }
-  bool is_behind(const MemberCore& member, const MemberCore& first, RangeId) const override {
-    return !round(member) || round(member) != round(first);
+  bool is_behind(const core::MemberCore& member, const core::MemberCore& first,
+                 core::RangeId) const override {
+    return !round(member) || round(member) != round(first) ||
+           this->exchange(member).own_steps() > 0;
   }
-  std::string_view difference(const MemberCore& a, const MemberCore& b,
-                              RangeId range) const override {
-    const core::RangeState x = exchange(a).state(range);
-    const core::RangeState y = exchange(b).state(range);
+  std::string_view difference(const core::MemberCore& a, const core::MemberCore& b,
+                              core::RangeId range) const override {
+    const core::RangeState x = this->exchange(a).state(range);
+    const core::RangeState y = this->exchange(b).state(range);
     if (!equal(x.value, y.value)) return "their values";
-    if (!equal(x.slots, y.slots)) return "the optimiser's slots";
-    if (x.updates != y.updates) return "the updates applied";
     if (x.samples != y.samples) return "the samples seen";
     if (x.round != y.round) return "their round";
     if (x.ledger != y.ledger) return "their ledgers";
     return {};
+  }
+
+ private:
+  core::Step every_;
+};
+
+class AllreduceOracle final : public RoundsOracle<core::AllreduceExchange> {
+ public:
+  AllreduceOracle() : RoundsOracle(1) {}
+
+  /// All apply the same sums, so they have the same optimizer, too.
+  std::string_view difference(const core::MemberCore& a, const core::MemberCore& b,
+                              core::RangeId range) const override {
+    const core::RangeState x = exchange(a).state(range);
+    const core::RangeState y = exchange(b).state(range);
+    if (!equal(x.slots, y.slots)) return "the optimiser's slots";
+    if (x.updates != y.updates) return "the updates applied";
+    return RoundsOracle::difference(a, b, range);
   }
 };
 
@@ -212,6 +235,9 @@ std::unique_ptr<const ExchangeOracle> make_oracle(std::string_view exchange) {
     return std::make_unique<GossipOracle>();
   if (core::exchange_type(exchange).name == core::AllreduceExchange::name)
     return std::make_unique<AllreduceOracle>();
+  if (core::exchange_type(exchange).name == core::AverageExchange::name)
+    return std::make_unique<RoundsOracle<core::AverageExchange>>(
+        core::average_every(core::exchange_argument(exchange)));
   if (exchange == core::BroadcastExchange::name) return std::make_unique<BroadcastOracle>();
   STARLING_CHECK(exchange == core::OwnershipExchange::name);
   return std::make_unique<OwnershipOracle>();

@@ -40,6 +40,9 @@ class ExchangeOracle {
   /// Returns how many of a worker's last steps that count the copies of others may lack, for ever
   /// if the worker dies.
   [[nodiscard]] virtual core::Step steps_ahead() const { return 0; }
+  /// Returns the step up to which a worker surely reads the updates of others, if its barrier
+  /// promises those up to `promised`.
+  [[nodiscard]] virtual core::Step step_read(core::Step promised) const { return promised; }
   /// Returns the round that the member's copy contains, if all copies of a round are equal; nullopt
   /// if the exchange has no rounds or the member no copy.
   [[nodiscard]] virtual std::optional<core::Step> round(const MemberCore&) const {

@@ -105,6 +105,7 @@ void InvariantChecker::follow_worker(NodeId id, NodeState& node_state) {
     incarnation.first_step = incarnation.reached = worker->step();
   }
   incarnation.done = worker->is_done();
+  incarnation.finished = node_state.core->role<core::Training>().is_done();
   if (worker->step() == incarnation.reached) return;
   if (worker->step() != incarnation.reached + 1)
     report_violation("worker " + std::to_string(id) + " has skipped a step");

@@ -111,6 +111,8 @@ class InvariantChecker {
     /// True if the worker had begun before the node's last event.
     bool had_begun = false;
     bool done = false;
+    /// True if it is done, and its exchange says that others have all of its updates.
+    bool finished = false;
   };
   /// The last permission to go on that one coordinator gave to one worker. It is checked only when
   /// the worker uses it, because a partitioned coordinator may send permissions that workers do not

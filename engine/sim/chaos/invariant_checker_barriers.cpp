@@ -321,8 +321,9 @@ void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
   const auto expect_read = [&](std::size_t slot) {
     const IncarnationProgress& incarnation = incarnations_[slot];
     const bool is_barrier = core::exchange_type(scenario_.exchange).is_barrier;
+    const Step read = oracle_->step_read(*floor);
     const Step last_due =
-        is_barrier && !incarnation.done ? *floor : std::min(*floor, incarnation.reached);
+        is_barrier && !incarnation.done ? read : std::min(read, incarnation.reached);
     if (!incarnation.begun || incarnation.first_step >= last_due) return;
     const auto count_due = static_cast<double>(last_due - incarnation.first_step);
     for (const core::Value& value : compute.values)
@@ -330,7 +331,7 @@ void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
         report_violation("worker " + std::to_string(id) + " reads range " +
                          std::to_string(value.range) + " for step " +
                          std::to_string(compute.step + 1) + " without step " +
-                         std::to_string(*floor) + " of worker " + incarnation_name(slot));
+                         std::to_string(last_due) + " of worker " + incarnation_name(slot));
   };
   for (const std::size_t slot : node_state.view) expect_read(slot);
 }

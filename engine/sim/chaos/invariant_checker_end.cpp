@@ -89,14 +89,16 @@ void InvariantChecker::expect_samples_taken_once() {
     report.progress = std::visit([](const auto& e) { return e.progress(); }, training.exchange());
   }
   if (deal == nullptr) return;
+  // With push-sum, only those who are left know which updates of the dead were mixed in. If these
+  // had been passed on to some that have died since, no one does, also if the dead had finished.
+  const std::size_t steps_lost = oracle_->has_whole_updates()
+                                     ? std::max<std::size_t>(1, oracle_->steps_ahead())
+                                     : scenario_.steps;
   const auto ended = static_cast<std::size_t>(
       std::ranges::count_if(incarnations_, [&](const IncarnationProgress& incarnation) {
-        return incarnation.begun && !incarnation.done &&
+        return incarnation.begun && (!incarnation.finished || !oracle_->has_whole_updates()) &&
                !latest()->contains(incarnation.member.id, incarnation.member.incarnation);
       }));
-  // With push-sum, only those who are left know which updates of the dead were mixed in. If these
-  // had been passed on to some that have died since, no one does.
-  const std::size_t steps_lost = oracle_->has_whole_updates() ? 1 : scenario_.steps;
   const std::string why = samples_.why_not_once(
       held, *deal, samples_.dealer().taken_of(*deal, *latest(), reports), ended * steps_lost);
   if (!why.empty()) report_violation(why);

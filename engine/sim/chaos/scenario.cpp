@@ -120,6 +120,14 @@ std::optional<std::string> draw_allreduce(std::uint64_t seed) {
          std::string{core::allreduce_algorithms[algorithm]};
 }
 
+/// Draws average, with a mean after 1 to 8 steps, for one seed in six. Draws from another stream,
+/// so that seeds draw all else as they would without this choice.
+std::optional<std::string> draw_average(std::uint64_t seed) {
+  Random random = Random::stream(seed, 10);
+  if (random.below(6) > 0) return std::nullopt;
+  return std::string{core::AverageExchange::name} + ":every=" + std::to_string(1 + random.below(8));
+}
+
 barrier::Recheck draw_recheck(Random& random, core::Mode mode) {
   if (core::keeps_steps_centrally(mode) && random.below(2) == 0) return {.arrival = true};
   switch (random.below(4)) {
@@ -261,6 +269,8 @@ Scenario draw_scenario(std::uint64_t seed) {
     scenario.exchange = draw_gossip(seed);
   else if (auto allreduce = draw_allreduce(seed); allreduce && scenario.mode == core::Mode::peer)
     scenario.exchange = *std::move(allreduce);
+  else if (auto average = draw_average(seed); average && scenario.mode == core::Mode::peer)
+    scenario.exchange = *std::move(average);
   if (auto tuned = draw_tuned(seed)) scenario.barrier = *std::move(tuned);
   if (auto paces = draw_sampled_paces(seed, scenario.workers)) scenario.barrier = *std::move(paces);
   if (draws_absp(seed, scenario.mode)) scenario.barrier = {barrier::Absp{}};

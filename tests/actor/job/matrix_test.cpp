@@ -64,7 +64,7 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
             outcome.error().message.find(needs_questions       ? "needs workers that ask each other"
                                          : needs_all_steps     ? "needs to see every worker's step"
                                          : sample_is_too_large ? "cannot be drawn among"
-                                         : has_other_barrier   ? "waits in each step"
+                                         : has_other_barrier   ? "wait for each other"
                                                                : "does not work in"),
             std::string::npos);
         continue;
@@ -89,7 +89,7 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
 INSTANTIATE_TEST_SUITE_P(
     BarriersAndModes, Matrix,
     testing::Combine(testing::Values("owners", "broadcast", "gossip", "gossip:random", "allreduce",
-                                     "allreduce:halving"),
+                                     "allreduce:halving", "average:every=9"),
                      testing::Values("central", "hybrid", "peer"),
                      testing::Values("bsp", "ssp:s=3", "asp", "pbsp:beta=1", "pbsp:beta=4",
                                      "pssp:s=3,beta=1", "pssp:s=3,beta=4", "pbsp:beta=0",

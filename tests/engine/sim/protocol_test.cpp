@@ -235,5 +235,27 @@ INSTANTIATE_TEST_SUITE_P(Servers, EveryJob, testing::ValuesIn(server_cases));
 INSTANTIATE_TEST_SUITE_P(Peers, EveryJob, testing::ValuesIn(peer_cases));
 INSTANTIATE_TEST_SUITE_P(Broadcast, EveryJob, testing::ValuesIn(broadcast_cases));
 
+/// Returns the bytes of all pieces of sums in a job of 160 steps.
+double bytes_of_sums(const std::string& exchange) {
+  ProtocolOptions options = small_job();
+  options.mode = Mode::peer;
+  options.exchange = exchange;
+  options.barrier = {barrier::Bsp{}};
+  options.steps = 160;
+  options.link.duplication = 0;
+  Protocol protocol{options, counting_job(options, 3, nullptr, false)};
+  EXPECT_TRUE(protocol.run()) << protocol.error();
+  return static_cast<double>(traffic_of<core::SumPiece>(protocol.result().traffic).bytes);
+}
+
+/// In the end there is one sum more, in which no worker has an update.
+TEST(Average, SendsBytesInProportionToRounds) {
+  const double of_all_steps = bytes_of_sums("allreduce");
+  for (const int every : {1, 2, 4, 8})
+    EXPECT_NEAR(bytes_of_sums("average:every=" + std::to_string(every)) / of_all_steps, 1.0 / every,
+                0.01)
+        << every;
+}
+
 }  // namespace
 }  // namespace starling::sim

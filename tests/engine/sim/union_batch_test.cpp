@@ -221,5 +221,24 @@ TEST(UnionBatch, RepeatsBitwiseOverAnyNetwork) {
   EXPECT_EQ(train_as_job(model, with_momentum_and_decay, 4, 99, "allreduce:tree"), sums);
 }
 
+/// Local SGD with a mean after each step is SGD with the batch of all.
+TEST(UnionBatch, MeansAfterEachStepOfPlainSgdAreLikeOneMachine) {
+  const TrainingOptions plain_with_schedule{
+      .optimizer = models::Sgd{.lr = 0.1},
+      .schedule = models::StepRate{.every = 700, .gamma = 0.5},
+      .l2 = 1e-3};
+  const auto model = make<models::Perceptron<double>>("mlp:20-60-4,activation=tanh");
+  const auto serial = train_serially(model, plain_with_schedule);
+  for (const std::size_t workers : {1U, 2U, 4U, 8U}) {
+    const auto w = train_as_job(model, plain_with_schedule, workers, 1, "average:every=1");
+    EXPECT_LE(relative_difference(w, serial), 1e-12) << workers << " workers";
+    EXPECT_EQ(train_as_job(model, plain_with_schedule, workers, 99, "average:every=1"), w);
+  }
+  EXPECT_GT(relative_difference(train_as_job(model, plain_with_schedule, 4, 1, "average:every=4"),
+                                serial),
+            1e-6)
+      << "means after more steps differ";
+}
+
 }  // namespace
 }  // namespace starling::sim

@@ -17,7 +17,7 @@ class WholeModels : public Nodes, public testing::WithParamInterface<const char*
 using Cache = Nodes;
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, WholeModels,
-                         testing::Values("broadcast", "gossip", "allreduce"));
+                         testing::Values("broadcast", "gossip", "allreduce", "average:every=3"));
 
 /// Member 0, which answers for the model, is on node a.
 TEST_P(WholeModels, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {
@@ -89,9 +89,9 @@ TEST_F(Cache, AllreduceIsTheBarrierBsp) {
       starling(work_, "train --exchange allreduce:ring --barrier asp --steps 3");
   EXPECT_EQ(refused.code, 2);
   EXPECT_NE(
-      refused.err.find("--barrier: barrier asp: exchange allreduce:ring waits in each step for the "
-                       "updates of all workers, which is barrier bsp; valid: barrier bsp, or "
-                       "another exchange"),
+      refused.err.find("--barrier: barrier asp: exchange allreduce:ring itself makes all workers "
+                       "wait for each other, as barrier bsp does; valid: barrier bsp, or another "
+                       "exchange"),
       std::string::npos)
       << refused.err;
   const ProgramResult ran = starling(
@@ -101,6 +101,24 @@ TEST_F(Cache, AllreduceIsTheBarrierBsp) {
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["barrier"], "bsp");
   EXPECT_EQ(json["updates"], 15);
+}
+
+/// All steps are of one round, which is not complete when the workers have made them.
+TEST_F(Cache, ResultOfAverageContainsTheLastSteps) {
+  const ProgramResult ran =
+      starling(work_,
+               "train --exchange average:every=1000 --data digits:n=2000 --workers 3 --steps 40 "
+               "--optimizer sgd:lr=0.5 --json --quiet");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["updates"], 120);
+  EXPECT_GT(json["test_accuracy"], 0.7) << ran.out;
+}
+
+TEST_F(Cache, MeansAfterNoStepAreRefused) {
+  const ProgramResult refused = starling(work_, "train --exchange average:every=0 --steps 3");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("--exchange: average: every: '0'"), std::string::npos) << refused.err;
 }
 
 TEST_F(Cache, SavesReadsAlsoIfANodeIsKilled) {

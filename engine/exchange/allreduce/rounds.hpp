@@ -1,0 +1,181 @@
+/// Rounds in which all workers sum, for exchanges in which every worker has a copy of the model:
+/// the allreduce exchange sums updates, the average exchange sums the changes of copies. After a
+/// round all copies are equal, to the last bit. docs/design/0024-allreduce.md says what follows.
+///
+/// Each `every` steps of a worker are a round, which counts once the worker's copy contains the
+/// updates of all workers, each once. A worker that has ended takes part in the sums without an
+/// update.
+///
+/// Which workers sum is the configuration: a new one aborts the sum in progress, and the workers
+/// tell each other which round they have completed last. A worker that lacks the latest one, or
+/// joins, gets the model from one that has it. Then all sum the next round; a worker keeps its
+/// update until its copy contains it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "starling/engine/exchange/allreduce/messages.hpp"
+#include "starling/engine/exchange/allreduce/round_sum.hpp"
+#include "starling/engine/exchange/whole_models.hpp"
+
+namespace starling::core {
+
+/// Says what is summed, and when.
+struct RoundsOptions {
+  /// One of allreduce_algorithms.
+  std::string_view algorithm = allreduce_algorithms.front();
+  /// The number of steps of a round. 1 unless `sums_changes`. At most sum_steps_max.
+  Step every = 1;
+  /// False: a step's update reaches a copy only in the sum of all, to which the optimizer is
+  /// applied. True: a worker applies its updates to its own copy with an optimizer of its own, and
+  /// the sum is that of how the copies have changed since the last round.
+  bool sums_changes = false;
+};
+
+/// One member's part of the exchange; see the concept Exchange for the functions. Members that do
+/// not work have no copy.
+class Rounds {
+ public:
+  using Messages = AllreduceMessages;
+  using Context = AllreduceContext;
+  static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
+  static constexpr bool gathers = false;
+  static constexpr bool is_barrier = true;
+  static constexpr bool needs_gradients = true;
+  static constexpr bool places_ranges = false;
+  static constexpr std::size_t workers_max = allreduce_workers_max;
+
+  Rounds(ExchangeOptions options, RoundsOptions rounds);
+
+  void read(const Context& context, const Read& read);
+  void write(const Context& context, Write write);
+  void enter(const Context& context, const Enter& enter);
+  void end(const Context& context, const EndWrites& end);
+
+  void on_configuration(const Context& context, const ConfigurationPtr& next, Epoch former);
+  void on_timer(const Context&) {}
+
+  [[nodiscard]] bool on(const Context& context, MemberId from, const SumPiece& piece);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const SumProgress& progress);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const RoundReport& report);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const CatchUpRequest& request);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const CatchUpReply& reply);
+  void on(const Context&, const Ended&) {}
+  void on(const Context& context, const Snapshot& request);
+
+  [[nodiscard]] static std::optional<MemberId> answerer(const Configuration& configuration,
+                                                        RangeId) {
+    return first_worker(configuration);
+  }
+  [[nodiscard]] bool answers_for(RangeId range) const {
+    return has_copy(range) && first_worker(*configuration_) == options_.self.id;
+  }
+  [[nodiscard]] std::optional<Value> value(RangeId range, const Rows& rows) const;
+  [[nodiscard]] RangeState state(RangeId range) const;
+  [[nodiscard]] std::vector<WorkerProgress> progress() const;
+  [[nodiscard]] static ReadCounts read_counts() { return {}; }
+  [[nodiscard]] std::vector<RangeId> full_ranges() const {
+    return copied_ranges(*this, options_.layout->ranges.size());
+  }
+  [[nodiscard]] bool may_leave() const { return !options_.self.works || others_have_rounds_; }
+  [[nodiscard]] std::uint64_t changes() const { return changes_; }
+
+  /// True if this member has a copy of the range, and so of all.
+  [[nodiscard]] bool has_copy(RangeId range) const { return range < model_.size(); }
+  /// Returns the values with which the worker computes. Requires: has_copy(range), and that T is
+  /// their type.
+  template <class T>
+  [[nodiscard]] std::span<const T> copy(RangeId range) const {
+    return std::as_const(*model_[range].value).template as<T>();
+  }
+  /// Returns the last step of the last round that this member's copy contains.
+  [[nodiscard]] Step round() const { return round_; }
+  /// Returns how many steps of the worker its copy contains that no sum does.
+  [[nodiscard]] Step own_steps() const { return own_.steps; }
+  /// True if this member has an update that its copy does not contain yet.
+  [[nodiscard]] bool is_writing() const { return write_.has_value(); }
+
+ private:
+  /// The copy of a later round, range by range.
+  struct CatchUp {
+    MemberId source = 0;
+    Step round = 0;
+    /// The next range to ask for.
+    RangeId next = 0;
+    std::vector<std::optional<RangeValues>> ranges;
+    std::size_t missing = 0;
+  };
+
+  /// The worker's steps after the last round, which its copy contains.
+  struct OwnSteps {
+    Step steps = 0;
+    std::uint64_t samples = 0;
+  };
+
+  [[nodiscard]] bool has_model() const { return !model_.empty(); }
+  /// Returns the last step of the next round.
+  [[nodiscard]] Step next_round() const { return (round_ / rounds_.every + 1) * rounds_.every; }
+  [[nodiscard]] bool is_of_now(Epoch epoch) const { return epoch == configuration_->epoch; }
+  void take_initial_states();
+  void apply_to_own_copy(const Write& write);
+  [[nodiscard]] Update own_changes() const;
+  void start_sum(RoundSum::Sends& out);
+  void share_round();
+  void begin_epoch(const Context& context);
+  void agree(const Context& context);
+  void ask_for_next_range(const Context& context);
+  void install(const Context& context, const std::vector<WorkerProgress>& progress);
+  void begin_next_sum(const Context& context);
+  template <class Event>
+  void run_sum(const Context& context, Event event);
+  void complete_round(const Context& context);
+  void answer_worker(const Context& context);
+  void observe_round(const Context& context);
+
+  ExchangeOptions options_;
+  RoundsOptions rounds_;
+  /// Applies sums.
+  ApplierPtr sum_applier_;
+  ConfigurationPtr configuration_;
+  /// The worker's copy, by range; empty if this member has none.
+  std::vector<RangeValues> model_;
+  /// If changes are summed, the values after the last round, without slots.
+  std::vector<RangeValues> base_;
+  /// The last step of the last round.
+  Step round_ = 0;
+  /// How far each worker has got in the last round.
+  StepsOfWorkers progress_;
+  OwnSteps own_;
+  /// How often this member has got a copy from another one.
+  std::uint64_t changes_ = 0;
+
+  /// The worker's write, until a round contains it; without its update if the copy contains that.
+  std::optional<Write> write_;
+  /// True if the worker waits to enter.
+  bool is_entering_ = false;
+  bool has_ended_ = false;
+
+  /// The workers of the configuration, ascending.
+  std::vector<MemberIncarnation> workers_;
+  /// The last rounds of the other workers, as far as they have reported in this epoch.
+  std::map<MemberId, std::optional<Step>> reports_;
+  std::optional<CatchUp> catch_up_;
+  std::unique_ptr<RoundSum> sum_;
+  /// True if this member has the latest round that any worker of the configuration had when it
+  /// adopted it.
+  bool is_ready_ = false;
+  /// True if a sum is complete in which this member took part after its worker had ended: so all
+  /// others have the rounds before it.
+  bool others_have_rounds_ = false;
+  /// True if a sum without any update has shown that all workers have ended.
+  bool have_all_ended_ = false;
+  Snapshot pending_snapshot_;
+};
+
+}  // namespace starling::core

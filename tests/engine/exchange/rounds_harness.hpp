@@ -1,0 +1,177 @@
+/// Tests exchanges that sum in rounds, message by message.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "tests/engine/exchange/exchange_harness.hpp"
+
+namespace starling::core {
+
+/// Delivers messages in random order.
+template <class E>
+class RoundsHarness : public ExchangeHarness<E> {
+ protected:
+  using Base = ExchangeHarness<E>;
+  using Base::add;
+  using Base::adopt;
+  using Base::deliver;
+  using Base::epochs_;
+  using Base::exchange;
+  using Base::failure_;
+  using Base::in_flight_;
+  using Base::layout_;
+  using Base::name_;
+  using Base::now_;
+  using Base::random_;
+  using Base::remove;
+  using Base::run;
+  using Base::start;
+  using Base::sum;
+  using Base::write;
+  using Base::written_;
+  using typename Base::InFlight;
+
+  /// Delivers messages in random order, until none is left.
+  void deliver_all() {
+    while (!in_flight_.empty()) deliver_one();
+  }
+  /// Delivers one message. Its receiver first adopts the sender's configuration.
+  void deliver_one() {
+    const auto at = static_cast<std::ptrdiff_t>(random_.below(in_flight_.size()));
+    const InFlight message = in_flight_[static_cast<std::size_t>(at)];
+    in_flight_.erase(in_flight_.begin() + at);
+    if (!is_member(message.from) || !is_member(message.sent.to)) return;
+    if (epoch_of(message) > epochs_[message.sent.to]) adopt(message.sent.to);
+    deliver(message);
+  }
+  [[nodiscard]] bool is_member(MemberId id) const { return now_.find(id) != nullptr; }
+  static Epoch epoch_of(const InFlight& message) {
+    return std::visit(
+        []<class M>(const M& m) -> Epoch {
+          if constexpr (requires { m.epoch; })
+            return m.epoch;
+          else
+            return 0;
+        },
+        message.sent.message);
+  }
+  /// Writes an update: this value to each range of `to`, or to all.
+  void write(MemberId id, Step step, double value, std::uint32_t samples = 1,
+             std::optional<RangeId> to = std::nullopt) {
+    Update update{.parts = {}, .samples = samples};
+    for (RangeId r = 0; r < layout_->ranges.size(); ++r) {
+      if (to && *to != r) continue;
+      auto one = Buffer::make<double>(1);
+      one->as<double>()[0] = value;
+      update.parts.push_back({r, {std::move(one), 0, 1, nullptr}});
+    }
+    run(id, [&](auto& e, const auto& c) { e.write(c, {step, std::move(update), step * samples}); });
+  }
+  void end(MemberId id, Step step) {
+    run(id, [&](auto& e, const auto& c) { e.end(c, {step}); });
+  }
+  void enter(MemberId id) {
+    run(id, [&](auto& e, const auto& c) { e.enter(c, {}); });
+  }
+  void adopt_all() {
+    for (const Member& member : now_.members)
+      if (epochs_[member.id] < now_.epoch) adopt(member.id);
+  }
+  /// Returns the value after the member's last round.
+  double shared(MemberId id) { return exchange(id).state(0).value.template as<double>()[0]; }
+  void expect_equal_copies() {
+    for (const Member& member : now_.members)
+      for (RangeId r = 0; r < layout_->ranges.size(); ++r)
+        EXPECT_EQ(sum(member.id, r), sum(now_.members.front().id, r)) << member.id;
+  }
+  /// Workers join, end and die at any message. Expects that all copies are equal after each round
+  /// of `every` steps, and that each update is in them once. `name_of(seed)` returns the exchange.
+  template <class NameOf>
+  void expect_agreement_despite_faults(Step every, NameOf name_of) {
+    int faults = 0;
+    int repeated = 0;
+    for (std::uint64_t seed = 0; seed < 400; ++seed) {
+      SCOPED_TRACE(seed);
+      random_ = Random{seed};
+      name_ = name_of(seed);
+      written_.clear();
+      start(1 + seed % 3, static_cast<MemberId>(1 + random_.below(6)));
+      failure_.clear();
+      std::map<MemberId, Step> next;  // the step that a worker writes next
+      std::map<MemberId, int> seen;
+      std::set<MemberId> entering;
+      MemberId joiner = 100;
+      for (const Member& member : now_.members) next[member.id] = 1;
+      for (int event = 0; event < 600; ++event) {
+        const Member member = now_.members[random_.below(now_.members.size())];
+        if (entering.contains(member.id) && written_[member.id] > 0) {
+          entering.erase(member.id);
+          next[member.id] = exchange(member.id).round() + 1;
+          seen[member.id] = written_[member.id];
+        }
+        const bool may_write = !entering.contains(member.id) && !exchange(member.id).is_writing() &&
+                               epochs_[member.id] > 0;
+        if (random_.below(60) == 0 && faults < 100'000) {
+          ++faults;
+          if (random_.below(2) == 0 && now_.members.size() < 8) {
+            add(joiner);
+            adopt(joiner);
+            enter(joiner);
+            entering.insert(joiner++);
+          } else if (now_.members.size() > 1) {
+            const bool has_other_copy = std::ranges::any_of(now_.members, [&](const Member& other) {
+              return other.id != member.id && exchange(other.id).has_copy(0);
+            });
+            if (!has_other_copy) continue;
+            const Step most = exchange(member.id).round();
+            repeated += std::ranges::any_of(now_.members, [&](const Member& other) {
+              return exchange(other.id).round() < most;
+            });
+            remove(member.id);
+          }
+        } else if (may_write && random_.below(3) == 0) {
+          write(member.id, next[member.id]++, 1);
+        } else if (epochs_[member.id] < now_.epoch && random_.below(4) == 0) {
+          adopt(member.id);
+        } else if (!in_flight_.empty()) {
+          deliver_one();
+        }
+        for (const Member& a : now_.members)
+          for (const Member& b : now_.members) {
+            if (!exchange(a.id).has_copy(0) || !exchange(b.id).has_copy(0)) continue;
+            const auto apart = static_cast<std::int64_t>(exchange(a.id).round()) -
+                               static_cast<std::int64_t>(exchange(b.id).round());
+            ASSERT_LE(std::abs(apart), static_cast<std::int64_t>(every));
+            ASSERT_TRUE(apart != 0 || shared(a.id) == shared(b.id));
+          }
+      }
+      adopt_all();
+      for (const Member& member : now_.members)
+        if (!exchange(member.id).is_writing()) end(member.id, 0);
+      deliver_all();
+      for (const Member& member : now_.members) end(member.id, 0);
+      deliver_all();
+      expect_equal_copies();
+      ASSERT_EQ(failure_, "");
+      for (const Member& member : now_.members)
+        EXPECT_FALSE(exchange(member.id).is_writing()) << member.id;
+      // Each update adds 1 to each range; the progress says how many there were.
+      double updates = 0;
+      for (const WorkerProgress& progress : exchange(now_.members[0].id).progress())
+        updates += static_cast<double>(progress.samples);
+      EXPECT_EQ(sum(now_.members[0].id), updates);
+    }
+    EXPECT_GT(faults, 1000);
+    EXPECT_GT(repeated, 20) << "deaths of workers that alone have completed a round";
+  }
+};
+
+}  // namespace starling::core
