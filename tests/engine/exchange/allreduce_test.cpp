@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "starling/engine/core/training/exchanges.hpp"
 #include "tests/engine/exchange/rounds_harness.hpp"
@@ -189,8 +190,9 @@ TEST_F(AllreduceTest, JobOfJoinersOnlyFails) {
 }
 
 TEST_F(AllreduceTest, CopiesAgreeInEachRoundWhateverHappensToWorkers) {
-  expect_agreement_despite_faults(1, [](std::uint64_t seed) {
-    return "allreduce:" + std::string{allreduce_algorithms[seed % allreduce_algorithms.size()]};
+  expect_agreement_despite_faults([](std::uint64_t seed) {
+    const auto algorithm = allreduce_algorithms[seed % allreduce_algorithms.size()];
+    return std::pair{"allreduce:" + std::string{algorithm}, Step{1}};
   });
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,8 +34,8 @@ inline void replace_by_probe(core::Envelope& envelope) {
 }
 
 /// Runs seeds, from `first` on, until the checker finds a violation. Returns the number of seeds
-/// run, or nullopt if no seed violates an invariant. Expects that the violation contains the text
-/// `expected`.
+/// run, or nullopt if no seed violates an invariant. Expects that the violation contains the
+/// regular expression `expected`.
 template <class Saboteur>
 std::optional<std::uint64_t> seeds_until_found(std::uint64_t seeds, std::string_view expected,
                                                std::uint64_t first = 0) {
@@ -42,7 +43,8 @@ std::optional<std::uint64_t> seeds_until_found(std::uint64_t seeds, std::string_
     Saboteur saboteur;
     const auto report = run_chaos(draw_scenario(seed), &saboteur);
     if (report.violation.empty()) continue;
-    EXPECT_NE(report.violation.find(expected), std::string::npos) << report.violation;
+    EXPECT_TRUE(std::regex_search(report.violation, std::regex{std::string{expected}}))
+        << report.violation;
     return seed - first + 1;
   }
   return std::nullopt;
