@@ -148,7 +148,7 @@ struct Context {
   Random& random;
   Effects& out;
 
-  void send(Address to, Message message) const { out.push_back(Send{to, std::move(message)}); }
+  void send(Address to, Message message) const { out.push_back(Send{to, message}); }
 };
 
 }  // namespace starling::core

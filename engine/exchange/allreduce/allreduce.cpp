@@ -1,7 +1,6 @@
 #include "starling/engine/exchange/allreduce/allreduce.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "starling/base/check.hpp"
 
@@ -18,7 +17,7 @@ std::string_view algorithm_of(const ExchangeOptions& options) {
 
 }  // namespace
 
-AllreduceExchange::AllreduceExchange(ExchangeOptions options)
+AllreduceExchange::AllreduceExchange(const ExchangeOptions& options)
     : Rounds(options, {.algorithm = algorithm_of(options)}) {}
 
 }  // namespace starling::core

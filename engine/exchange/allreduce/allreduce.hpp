@@ -18,7 +18,7 @@ class AllreduceExchange : public Rounds {
   static constexpr std::string_view summary =
       "every worker has the whole model, and in each step all workers sum their updates";
 
-  explicit AllreduceExchange(ExchangeOptions options);
+  explicit AllreduceExchange(const ExchangeOptions& options);
 };
 
 static_assert(Exchange<AllreduceExchange>);

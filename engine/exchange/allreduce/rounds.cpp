@@ -131,8 +131,10 @@ template <class Event>
 void Rounds::run_sum(const Context& context, Event event) {
   RoundSum::Sends sends;
   event(sends);
-  for (auto& [rank, message] : sends)
-    std::visit([&](auto& m) { context.send(workers_[rank].id, std::move(m)); }, message);
+  for (auto& send : sends) {
+    const MemberId to = workers_[send.first].id;
+    std::visit([&](auto& message) { context.send(to, std::move(message)); }, send.second);
+  }
   if (sum_->is_complete()) complete_round(context);
   begin_next_sum(context);
 }

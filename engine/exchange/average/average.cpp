@@ -1,7 +1,6 @@
 #include "starling/engine/exchange/average/average.hpp"
 
 #include <string>
-#include <utility>
 
 #include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
@@ -28,7 +27,7 @@ Step average_every(std::string_view argument) {
   return *steps;
 }
 
-AverageExchange::AverageExchange(ExchangeOptions options)
+AverageExchange::AverageExchange(const ExchangeOptions& options)
     : Rounds(options,
              {.every = average_every(exchange_argument(options.name)), .sums_changes = true}) {}
 

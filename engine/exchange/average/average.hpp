@@ -23,7 +23,7 @@ class AverageExchange : public Rounds {
       "every worker trains a copy of the model, and every few steps all take the mean of the "
       "copies";
 
-  explicit AverageExchange(ExchangeOptions options);
+  explicit AverageExchange(const ExchangeOptions& options);
 
   /// Refuses an argument that is not every=N with N in 1..sum_steps_max.
   [[nodiscard]] static Result<void> check_argument(std::string_view argument);

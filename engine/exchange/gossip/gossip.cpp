@@ -40,7 +40,7 @@ void GossipExchange::finish_read(const Context& context) {
   }));
 }
 
-void GossipExchange::write(const Context& context, Write write) {
+void GossipExchange::write(const Context& context, const Write& write) {
   apply(write);
   const auto target = draw_target(context, write.step);
   if (!target) return context.out.push_back(Written{write.step});

@@ -54,7 +54,7 @@ class GossipExchange {
   explicit GossipExchange(ExchangeOptions options);
 
   void read(const Context& context, Read read);
-  void write(const Context& context, Write write);
+  void write(const Context& context, const Write& write);
   void enter(const Context&, const Enter&) {}  // the exchange does not gather
   void end(const Context& context, const EndWrites& end);
 
