@@ -361,9 +361,10 @@ class MemberHost : public actor::MemberActor::base {
   std::optional<WorkerTimeline> own_timeline_;
   /// False from each report until the observer returns a report credit.
   bool may_report_ = true;
+  /// True if the last report said that the worker is done.
+  bool has_reported_done_ = false;
   /// The step, the sum of the losses and their number in the last report.
   core::Step last_reported_step_ = training().first_step();
-  bool has_reported_done_ = false;
   double last_reported_loss_sum_ = 0;
   std::uint64_t last_reported_loss_count_ = 0;
   /// On nodes: the parts of the state whose changes are published at once.

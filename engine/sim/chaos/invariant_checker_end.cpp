@@ -91,7 +91,7 @@ void InvariantChecker::expect_samples_taken_once() {
   if (deal == nullptr) return;
   // With push-sum, only those who are left know which updates of the dead were mixed in. If these
   // had been passed on to some that have died since, no one does, also if the dead had finished.
-  // Of the other dead, the step that they were making is lost, too.
+  // With other exchanges, a dead worker loses the step that it was making, too.
   const std::size_t steps_lost =
       oracle_->has_whole_updates() ? oracle_->steps_ahead() + 1 : scenario_.steps;
   const auto ended = static_cast<std::size_t>(

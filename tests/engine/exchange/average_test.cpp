@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,11 @@ class AverageTest : public RoundsHarness<AverageExchange> {
   void use_sgd() {
     applier_ =
         gradient_applier<double>({.optimizer = models::Sgd{.lr = 1}, .schedule = {}, .batch = 1});
+  }
+  /// Each of the workers writes the steps `first` to `last`, which add 1 each.
+  void write_steps(std::initializer_list<MemberId> workers, Step first, Step last) {
+    for (const MemberId id : workers)
+      for (Step step = first; step <= last; ++step) write(id, step, 1);
   }
 };
 
@@ -100,10 +106,9 @@ TEST_F(AverageTest, EachWorkerHasAnOptimizerOfItsOwn) {
 TEST_F(AverageTest, WorkerThatEndsWithinARoundHandsInItsSteps) {
   name_ = "average:every=4";
   start(1, 3);
-  for (Step step = 1; step <= 2; ++step) write(0, step, 1);
+  write_steps({0}, 1, 2);
   end(0, 2);
-  for (MemberId id : {1U, 2U})
-    for (Step step = 1; step <= 4; ++step) write(id, step, 1);
+  write_steps({1, 2}, 1, 4);
   deliver_all();
   for (MemberId id = 0; id < 3; ++id) EXPECT_EQ(sum(id), 10);
   EXPECT_EQ(exchange(1).round(), 4U);
@@ -122,12 +127,10 @@ TEST_F(AverageTest, WorkerThatEndsWithinARoundHandsInItsSteps) {
 TEST_F(AverageTest, DeathOfAWorkerLosesItsStepsOfTheRoundOnly) {
   name_ = "average:every=2";
   start(1, 3);
-  for (MemberId id = 0; id < 3; ++id)
-    for (Step step = 1; step <= 2; ++step) write(id, step, 1);
+  write_steps({0, 1, 2}, 1, 2);
   deliver_all();
-  write(2, 3, 1);
-  for (MemberId id : {0U, 1U})
-    for (Step step = 3; step <= 4; ++step) write(id, step, 1);
+  write_steps({2}, 3, 3);
+  write_steps({0, 1}, 3, 4);
   deliver_all();
   EXPECT_EQ(written_[0], 3);
   remove(2);
@@ -141,8 +144,7 @@ TEST_F(AverageTest, DeathOfAWorkerLosesItsStepsOfTheRoundOnly) {
 TEST_F(AverageTest, JoinerBeginsWithTheRoundThatOthersAreIn) {
   name_ = "average:every=3";
   start(2, 2);
-  for (MemberId id = 0; id < 2; ++id)
-    for (Step step = 1; step <= 3; ++step) write(id, step, 1);
+  write_steps({0, 1}, 1, 3);
   deliver_all();
   write(0, 4, 1);
   add(7);
@@ -153,8 +155,8 @@ TEST_F(AverageTest, JoinerBeginsWithTheRoundThatOthersAreIn) {
   EXPECT_EQ(written_[7], 1) << "it has entered";
   EXPECT_EQ(sum(7, 1), 6) << "without what worker 0 has not shared";
   EXPECT_EQ(sum(0, 1), 7);
-  for (MemberId id : {0U, 1U, 7U})
-    for (Step step = id == 0 ? 5 : 4; step <= 6; ++step) write(id, step, 1);
+  write_steps({0}, 5, 6);
+  write_steps({1, 7}, 4, 6);
   deliver_all();
   EXPECT_EQ(sum(7), 15);
   expect_equal_copies();
