@@ -21,7 +21,7 @@ enum class Activity : std::uint8_t {
   /// Its update is held back: by an injected delay, or because the worker is a straggler.
   delay,
   write,
-  /// It waits at the barrier.
+  /// It waits at the barrier or, if the exchange is the barrier, for its update to count.
   wait,
   /// It begins no step until samples or work are dealt anew.
   hold,

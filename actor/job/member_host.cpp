@@ -127,11 +127,9 @@ MemberReport MemberHost::report() const {
   else
     result.state = training().is_done() ? State::done : State::running;
   // A worker that is held would be postponed at its next computation. If the exchange is the
-  // barrier, a worker that writes waits for others, and its update is not in the model yet.
-  const bool waits_in_exchange = worker != nullptr && worker->options().enters_by_exchange &&
-                                 worker->phase() == core::Worker::Phase::writing;
+  // barrier, the update of a worker that waits is not in the model yet.
   result.is_paused = worker == nullptr || worker->is_done() || worker->is_waiting() ||
-                     worker->is_held() || waits_in_exchange || postponed_compute_;
+                     worker->is_held() || postponed_compute_;
   result.worker.tuned = training().tuned();
   if (worker == nullptr) return result;
   result.worker = worker_report(*worker);

@@ -10,9 +10,10 @@ std::string_view name_of(Activity activity) {
   return names.at(static_cast<std::size_t>(activity));
 }
 
-Activity WorkerTimeline::activity_in(core::Worker::Phase phase) {
+Activity WorkerTimeline::activity_of(const core::Worker& worker) {
   using Phase = core::Worker::Phase;
-  switch (phase) {
+  if (worker.is_waiting()) return Activity::wait;
+  switch (worker.phase()) {
     case Phase::planning:
       return Activity::plan;
     case Phase::reading:
@@ -21,10 +22,9 @@ Activity WorkerTimeline::activity_in(core::Worker::Phase phase) {
       return Activity::compute;
     case Phase::writing:
       return Activity::write;
-    case Phase::waiting:
-      return Activity::wait;
     case Phase::held:
       return Activity::hold;
+    case Phase::waiting:  // see above
     case Phase::idle:
     case Phase::entering:  // only on nodes
     case Phase::done:
@@ -41,7 +41,7 @@ void WorkerTimeline::change(const core::Worker& worker, core::Time now) {
   if (phase_ == Phase::idle) return;
   // A coordinator says only when it lets the worker go on for whom it has waited.
   if (open_.activity == Activity::wait && !open_.awaited) open_.awaited = worker.awaited();
-  begin(now, activity_in(phase_), phase_ == Phase::waiting ? step_ : step_ + 1);
+  begin(now, activity_of(worker), phase_ == Phase::waiting ? step_ : step_ + 1);
   open_.awaited = worker.laggard();
   if (phase_ == Phase::done || phase_ == Phase::failed) is_over_ = true;
 }

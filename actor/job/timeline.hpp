@@ -60,7 +60,7 @@ class alignas(64) WorkerTimeline {
   [[nodiscard]] std::optional<core::Time> dropped_from() const noexcept { return dropped_from_; }
 
  private:
-  [[nodiscard]] static Activity activity_in(core::Worker::Phase phase);
+  [[nodiscard]] static Activity activity_of(const core::Worker& worker);
 
   void change(const core::Worker& worker, core::Time now);
   void set_awaited(std::optional<core::MemberId> laggard, core::Time now);

@@ -114,8 +114,8 @@ WorkerOptions Training::worker_options() {
   worker.central = keeps_steps_centrally(options_->mode);
   worker.joins = joins_;
   worker.bsp = is_bsp(*options_);
-  worker.enters_by_exchange = exchange_type(options_->exchange.name).is_barrier;
-  if (worker.enters_by_exchange) worker.barrier = {barrier::Asp{}};
+  worker.exchange_is_barrier = exchange_type(options_->exchange.name).is_barrier;
+  if (worker.exchange_is_barrier) worker.barrier = {barrier::Asp{}};
   if (dealer_) {
     worker.awaits_deal = joins_;
     worker.deal_first_step = dealer_->deal().workers.front().first_step.value();

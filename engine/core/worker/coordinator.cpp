@@ -70,12 +70,12 @@ void Coordinator::on_members(const Context& context, const std::vector<MemberId>
   // only.
   std::vector<MemberId> gone;
   for (const MemberId id : left) {
-    awaited_.erase(id);
+    unreported_.erase(id);
     if (forget_worker(id)) gone.push_back(id);
   }
   for (const MemberId worker : joined) on_joined(worker);
   for (const MemberId worker : gone) reconsider_waiting(context, worker);
-  if (!knows_all_steps_ && awaited_.empty()) finish_takeover(context);
+  if (!knows_all_steps_ && unreported_.empty()) finish_takeover(context);
 }
 
 /// The worker does not count any more. Returns false if it is unknown or was forgotten before.

@@ -166,7 +166,7 @@ class Coordinator {
   bool stopping_ = false;
   bool knows_all_steps_ = true;
   /// The members whose WorkerStatus the takeover still awaits.
-  std::set<MemberId> awaited_;
+  std::set<MemberId> unreported_;
   /// The highest step of which an owner holds an update, as far as owners have reported.
   Step highest_held_ = 0;
   Step max_lag_ = 0;

@@ -12,15 +12,15 @@ void Coordinator::take_over(const std::vector<MemberId>& workers,
                             const std::vector<MemberId>& owners) {
   STARLING_CHECK(live_workers_.empty());
   for (const MemberId worker : workers) add_worker(worker);
-  awaited_.insert(workers.begin(), workers.end());
-  awaited_.insert(owners.begin(), owners.end());
-  knows_all_steps_ = awaited_.empty();
+  unreported_.insert(workers.begin(), workers.end());
+  unreported_.insert(owners.begin(), owners.end());
+  knows_all_steps_ = unreported_.empty();
 }
 
 void Coordinator::on(const Context& context, const WorkerStatus& status) {
-  if (awaited_.erase(status.member) > 0) {
+  if (unreported_.erase(status.member) > 0) {
     record_status(context, status);
-    if (awaited_.empty()) finish_takeover(context);
+    if (unreported_.empty()) finish_takeover(context);
   } else if (status.phase == WorkerStatus::Phase::entering) {
     WorkerState& state = workers_.at(status.member);
     if (!state.alive || !state.entering || std::exchange(state.waiting, true)) return;

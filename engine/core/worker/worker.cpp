@@ -35,7 +35,7 @@ void Worker::start(const Context& context) {
 /// Asks the exchange or others at which step to begin, or waits for the coordinator's Proceed.
 void Worker::enter(const Context& context) {
   phase_ = Phase::entering;
-  if (options_.enters_by_exchange) return context.out.push_back(Enter{});
+  if (options_.exchange_is_barrier) return context.out.push_back(Enter{});
   if (gate_ && gate_->enter(context)) begin_at(context, gate_->entry_step());
 }
 
@@ -219,6 +219,7 @@ void Worker::on_update(const Context& context, Step step, Update update) {
     former_ = std::make_shared<const FormerStep>(FormerStep{std::move(values_), update.parts});
   values_.clear();  // releases the buffers, so that an owner need not copy a range to change it
   phase_ = Phase::writing;
+  wait_started_at_ = context.now;
   samples_in_flight_ = update.samples;
   work_meter_.add(update.samples, context.now - compute_started_at_);
   const std::uint64_t samples_total = samples_ + update.samples;
@@ -242,11 +243,12 @@ void Worker::on_failure(const Context& context, Step step, const std::string& wh
 }
 
 void Worker::on_written(const Context& context, Step step) {
-  if (phase_ == Phase::entering && options_.enters_by_exchange) return begin_at(context, step);
+  if (phase_ == Phase::entering && options_.exchange_is_barrier) return begin_at(context, step);
   if (phase_ == Phase::writing && step == step_ + 1) finish_step(context);
 }
 
 void Worker::finish_step(const Context& context) {
+  if (waits_in_exchange()) wait_time_ += context.now - wait_started_at_;
   ++step_;
   samples_ += std::exchange(samples_in_flight_, 0);
   if (!std::exchange(is_entry_, false)) step_times_.add(context.now - step_started_at_);

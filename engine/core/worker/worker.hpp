@@ -34,8 +34,9 @@ struct WorkerOptions {
   /// True in bulk-synchronous jobs whose exchange gathers the updates of a step: a worker that
   /// joins first announces itself (Enter), which counts as a step.
   bool bsp = false;
-  /// True if the exchange is itself the barrier: it says at which step a worker that joins begins.
-  bool enters_by_exchange = false;
+  /// True if the exchange is itself the barrier: an update counts once all workers have made the
+  /// step, and the exchange says at which step a worker that joins begins.
+  bool exchange_is_barrier = false;
   /// True if the worker asks before each step which ranges the step needs (Plan). False if each
   /// step needs all ranges.
   bool asks_for_plan = false;
@@ -125,13 +126,16 @@ class Worker {
   [[nodiscard]] Step step() const noexcept { return step_; }
   /// The number of samples of the finished steps.
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
-  /// The time spent waiting at barriers, without the present wait.
+  /// The time spent waiting at barriers, without the present wait. If the exchange is the barrier,
+  /// this is the time from having an update until it counts.
   [[nodiscard]] Time wait_time() const noexcept { return wait_time_; }
   /// The time spent waiting at barriers up to `now`, with the present wait.
   [[nodiscard]] Time wait_time(Time now) const noexcept {
     return is_waiting() ? wait_time_ + (now - wait_started_at_) : wait_time_;
   }
-  [[nodiscard]] bool is_waiting() const noexcept { return phase_ == Phase::waiting; }
+  [[nodiscard]] bool is_waiting() const noexcept {
+    return phase_ == Phase::waiting || waits_in_exchange();
+  }
   /// Returns the laggard that decided the latest draw, if the worker waits at a barrier whose draw
   /// one laggard has decided; else nullopt.
   [[nodiscard]] std::optional<MemberId> laggard() const noexcept {
@@ -185,6 +189,9 @@ class Worker {
   void begin_step(const Context& context);
   void begin_deal(Step first_step);
   [[nodiscard]] bool is_last(Step step) const;
+  [[nodiscard]] bool waits_in_exchange() const noexcept {
+    return phase_ == Phase::writing && options_.exchange_is_barrier;
+  }
   [[nodiscard]] bool hands_in_early() const noexcept { return part_ && part_->samples; }
   /// Returns true if workers hand in early, and the worker has taken all of its part of the deal.
   [[nodiscard]] bool has_taken_all() const noexcept;

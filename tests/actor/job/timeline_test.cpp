@@ -126,6 +126,26 @@ TEST_P(TracedJob, SaysForWhomWorkersWait) {
   EXPECT_GT(for_straggler, core::Time{0});
 }
 
+/// In exchanges that are barriers, workers wait for their updates to count.
+class TracedExchange : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Barriers, TracedExchange, testing::Values("allreduce", "average:every=4"));
+
+TEST_P(TracedExchange, WaitsForTheStraggler) {
+  TrainOptions job = job_with_straggler(core::Mode::peer);
+  job.job.barrier = {barrier::Bsp{}};
+  job.job.exchange = GetParam();
+  Timeline timeline{job.job.workers};
+  job.job.timeline = &timeline;
+  const Outcome outcome = train_text("softmax", load("digits:n=200"), nullptr, job);
+  ASSERT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+  expect_whole(timeline);
+  // Seven of eight workers wait for three quarters of the time of the straggler's delays.
+  EXPECT_GT(outcome.last.waiting_share, 0.3);
+  EXPECT_NEAR(waiting_share(timeline), outcome.last.waiting_share,
+              0.01 * outcome.last.waiting_share);
+}
+
 /// In the round of a barrier over all workers, each worker waits for the last one that arrives.
 class TracedRounds : public testing::TestWithParam<const char*> {};
 

@@ -95,5 +95,31 @@ TEST(CentralWorker, DoesNotKnowForWhomItWaits) {
   EXPECT_EQ(worker.laggard(), std::nullopt);
 }
 
+/// A worker that reads, computes and writes for 1, 2 and 4 ms, and has then made its step.
+Worker worker_after_step(bool exchange_is_barrier) {
+  WorkerOptions options;
+  options.central = false;
+  options.barrier = {barrier::Asp{}};
+  options.exchange_is_barrier = exchange_is_barrier;
+  options.workers = std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1});
+  Random random{1};
+  Effects out;
+  Worker worker{options};
+  worker.start({0ms, random, out});
+  worker.on_values({1ms, random, out}, 0, {});
+  worker.on_update({3ms, random, out}, 0, {});
+  EXPECT_EQ(worker.phase(), Phase::writing);
+  EXPECT_EQ(worker.is_waiting(), exchange_is_barrier);
+  EXPECT_EQ(worker.wait_time(5ms), exchange_is_barrier ? Time{2ms} : Time{});
+  worker.on_written({7ms, random, out}, 1);
+  EXPECT_EQ(worker.phase(), Phase::reading);
+  return worker;
+}
+
+TEST(WorkerOfAnyExchange, CountsTheTimeOfAWriteAsWaitingIfTheExchangeIsTheBarrier) {
+  EXPECT_EQ(worker_after_step(false).wait_time(), Time{});
+  EXPECT_EQ(worker_after_step(true).wait_time(), Time{4ms});
+}
+
 }  // namespace
 }  // namespace starling::core
