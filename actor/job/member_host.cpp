@@ -127,9 +127,12 @@ MemberReport MemberHost::report() const {
   else
     result.state = training().is_done() ? State::done : State::running;
   // A worker that is held would be postponed at its next computation. If the exchange is the
-  // barrier, the update of a worker that waits is not in the model yet.
-  result.is_paused = worker == nullptr || worker->is_done() || worker->is_waiting() ||
-                     worker->is_held() || postponed_compute_;
+  // barrier, the update of a worker that waits is not in the model yet; nor are the last steps of
+  // one that has ended, until the others have made a round.
+  const bool has_ended = worker != nullptr && worker->is_done() &&
+                         (worker->options().exchange_is_barrier || training().is_done());
+  result.is_paused = worker == nullptr || has_ended || worker->is_waiting() || worker->is_held() ||
+                     postponed_compute_;
   result.worker.tuned = training().tuned();
   if (worker == nullptr) return result;
   result.worker = worker_report(*worker);

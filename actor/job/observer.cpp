@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "starling/engine/core/training/exchanges.hpp"
+
 namespace starling::actor {
 namespace {
 
@@ -228,7 +230,9 @@ void ObserverHost::on_state(const core::RangeState& state) {
 /// change the range, its owner does not know of these steps.
 void ObserverHost::raise_to_acknowledged(std::vector<core::LedgerEntry>& ledger,
                                          const std::vector<core::LedgerEntry>& acknowledged) const {
-  if (barrier::is_bsp(options_.barrier)) return;  // under bsp, every step updates all ranges
+  // Under bsp, every step updates all ranges.
+  if (barrier::is_bsp(options_.barrier) || core::exchange_type(options_.exchange).model_lags)
+    return;
   for (std::size_t w = 0; w < ledger.size(); ++w)
     if (ledger[w].step < acknowledged[w].step) ledger[w] = acknowledged[w];
 }

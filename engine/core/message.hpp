@@ -25,9 +25,11 @@ struct Value {
   RangeId range;
   Step at;
   Slice value;
+  /// If an owner answers: the number of samples of all updates that the values contain.
+  std::uint64_t samples = 0;
 
   static constexpr std::string_view name = "value";
-  static constexpr auto fields(auto& m) { return std::tie(m.range, m.at, m.value); }
+  static constexpr auto fields(auto& m) { return std::tie(m.range, m.at, m.value, m.samples); }
 };
 
 /// From an observer to a member: asks for the states of the ranges that the member answers for. A

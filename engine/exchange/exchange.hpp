@@ -148,6 +148,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// True if the council decides which members have which ranges (Configuration::ranges). If not,
   /// configurations name no ranges.
   { E::places_ranges } -> std::convertible_to<bool>;
+  /// An exchange may have E::model_lags, which is true if steps count before the model that is
+  /// evaluated and saved contains them: then only its ledgers say which steps it contains.
   /// The context of every event: an ExchangeContext of `Messages` and Ended.
   typename E::Context;
   E{std::move(options)};

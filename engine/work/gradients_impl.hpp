@@ -113,7 +113,7 @@ auto Gradients<M, D>::assemble(std::span<const Value> values, Scratch& scratch) 
     -> std::span<const T> {
   scratch.parameters.reset();
   const auto w = scratch.parameters.allocate<T>(layout_->size);
-  for (const auto& [r, at, slice] : values) {
+  for (const auto& [r, at, slice, samples] : values) {
     const Range& range = layout_->ranges[r];
     const auto from = slice.template as<T>();
     const auto to = w.subspan(range.offset, range.count);
@@ -248,7 +248,7 @@ template <class M, class D>
 requires models::Model<M, D>
 template <class F>
 void Gradients<M, D>::for_each_piece(std::span<const Value> values, F f) const {
-  for (const auto& [r, at, slice] : values) {
+  for (const auto& [r, at, slice, samples] : values) {
     const Range& range = layout_->ranges[r];
     if (!slice.rows) {
       f(range.offset, range.count);
@@ -277,12 +277,12 @@ requires models::Model<M, D>
 auto Gradients<M, D>::sparse_update(std::span<const Value> values, std::span<const T> g,
                                     bool& is_finite) const -> std::vector<Update::Part> {
   std::size_t total = 0;
-  for (const auto& [r, at, slice] : values) total += slice.count;
+  for (const auto& [r, at, slice, samples] : values) total += slice.count;
   auto buffer = Buffer::make<T>(total);
   const auto gathered = buffer->template as<T>();
   std::vector<Update::Part> parts;
   std::size_t offset = 0;
-  for (const auto& [r, at, slice] : values) {
+  for (const auto& [r, at, slice, samples] : values) {
     const Range& range = layout_->ranges[r];
     const auto from = g.subspan(range.offset, range.count);
     auto to = gathered.begin() + static_cast<std::ptrdiff_t>(offset);

@@ -238,9 +238,8 @@ std::vector<Key> worker_keys() {
         "central | hybrid | peer: who holds the model and who knows the steps [peer]", group},
        [](In in) { return put(in.job.train.job.mode, core::parse_mode(in.text)); }},
       {{"exchange", ValueType::text, "EXCHANGE",
-        "owners; in peer mode also broadcast | gossip[:ring|:random] | allreduce[:ring|:tree|...] "
-        "| "
-        "average:every=N: how updates reach others [owners]",
+        "owners | elastic:every=N,pull=P; in peer mode also broadcast | gossip[:ring|:random] | "
+        "allreduce[:ring|:tree|...] | average:every=N: how updates reach others [owners]",
         group},
        [](In in) { return put_exchange(in.job, in.text); }},
       {{"cache", ValueType::flag, "",

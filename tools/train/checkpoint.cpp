@@ -10,6 +10,7 @@
 #include "starling/base/random.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/core/mode.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/engine/work/gradients.hpp"
 #include "starling/tools/train/checkpoint_changes.hpp"
 
@@ -124,10 +125,21 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
   return states;
 }
 
-/// Returns true if `count` <= `times` * `each`; true if the product is larger than any count.
-bool is_within(std::uint64_t count, std::uint64_t times, std::uint64_t each) {
+/// Returns the product, or the largest count if it is larger.
+std::uint64_t product(std::uint64_t times, std::uint64_t each) {
   std::uint64_t most = 0;
-  return __builtin_mul_overflow(times, each, &most) || count <= most;
+  return __builtin_mul_overflow(times, each, &most) ? UINT64_MAX : most;
+}
+
+bool is_elastic(const actor::JobOptions& job) {
+  return core::exchange_type(job.exchange).name == core::ElasticExchange::name;
+}
+
+/// Returns how many steps of workers the counted updates of a range can be. Under elastic, they are
+/// the moves of its center, each after some steps of a worker.
+std::uint64_t steps_max(const actor::JobOptions& job, const core::RangeState& state) {
+  if (!is_elastic(job)) return state.updates;
+  return product(state.updates, core::parse_elastic(job.exchange).value().every);
 }
 
 bool is_dense(const AnyModel& model) {
@@ -149,9 +161,10 @@ Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const S
     const std::string range = "range " + std::to_string(state.range);
     // Under bsp, one update is a round of all workers, and there may have been more workers
     // earlier.
-    if (steps_change_all && !is_bsp && !is_within(state.samples, state.updates, options.batch))
+    const std::uint64_t updates = steps_max(options.job, state);
+    if (steps_change_all && !is_bsp && state.samples > product(updates, options.batch))
       return Error{fmt::format("{} counts {} samples in {} updates; valid: up to {} in each", range,
-                               state.samples, state.updates, options.batch)};
+                               state.samples, updates, options.batch)};
     for (std::size_t worker = 0; worker < state.ledger.size(); ++worker) {
       const core::LedgerEntry& entry = state.ledger[worker];
       const std::uint64_t before =
@@ -161,13 +174,13 @@ Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const S
             fmt::format("holds worker {} at step {} of {} with {} samples; valid: from step {} and "
                         "{} samples on, with which it began",
                         worker, entry.step, range, entry.samples, first, before)};
-      if (!is_within(entry.samples - before, entry.step - first, options.batch))
+      if (entry.samples - before > product(entry.step - first, options.batch))
         return Error{
             fmt::format("holds worker {} with {} samples at step {} of {}; valid: up to {} a step",
                         worker, entry.samples, entry.step, range, options.batch)};
-      if (steps_change_all && entry.step > state.updates)
+      if (steps_change_all && entry.step > updates)
         return Error{fmt::format("holds worker {} at step {} of {}, which has had {} updates",
-                                 worker, entry.step, range, state.updates)};
+                                 worker, entry.step, range, updates)};
     }
   }
   return {};
@@ -265,6 +278,7 @@ Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
   for (const auto& [key, value] : identity) metadata[metadata_key(key)] = value;
   metadata[metadata_key(schedule_value_key)] = models::print(options.schedule);
   metadata[metadata_key(updates_key)] = std::to_string(updates);
+  metadata[metadata_key(exchange_key)] = options.job.exchange;
   return safetensors::write(path, metadata, tensors);
 }
 
@@ -286,6 +300,15 @@ Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& mode
     return std::move(valid).error().within(path);
   const auto updates = updates_in(*stored, *states, options.workers);
   if (!updates) return updates.error();
+  if (is_elastic(options)) {
+    if (!is_elastic(job.options.job) && models::slots(job.options.optimizer) > 0)
+      return Error{
+          fmt::format("{}: was saved under exchange {}, under which only workers have the "
+                      "state of {}; valid: that exchange, or init in place of resume",
+                      path, options.exchange, models::print(job.options.optimizer))};
+    // From here on, updates are steps.
+    for (core::RangeState& state : *states) state.updates = std::max(state.updates, *updates);
+  }
   const bool is_same = std::ranges::all_of(identity, [&](const auto& setting) {
     const auto at = stored->file.metadata.find(metadata_key(setting.first));
     return at == stored->file.metadata.end() ||

@@ -11,6 +11,7 @@
 #include "starling/base/text.hpp"
 #include "starling/engine/core/deals/dealer.hpp"
 #include "starling/engine/core/mode.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/models/batch_sizes.hpp"
 
 namespace starling::program {
@@ -165,6 +166,12 @@ Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
     auto barrier = barrier::parse(*barrier_text);
     options.job.barrier = barrier ? *barrier : barrier::Barrier{barrier::Asp{}};
   }
+  // Checkpoints of versions without elastic do not have this key.
+  const auto exchange = stored.file.metadata.find(metadata_key(exchange_key));
+  const bool has_exchange = exchange != stored.file.metadata.end();
+  options.job.exchange = has_exchange ? exchange->second : actor::JobOptions{}.exchange;
+  if (auto valid = core::check_exchange(options.job.exchange); !valid)
+    return std::move(valid).error().within(stored.path);
   auto deals = deals_in(stored, job.train_samples);
   if (!deals) return std::move(deals).error();
   options.job.former_deals = *std::move(deals);

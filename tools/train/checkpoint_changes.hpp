@@ -10,9 +10,10 @@ namespace starling::program {
 [[nodiscard]] std::string metadata_key(const std::string& key);
 
 /// Keys of a checkpoint's metadata that are not part of the job's identity: the schedule (written
-/// even if it is the default one), and the number of updates that the states contain.
+/// even if it is the default one), the number of updates that the states contain, and the exchange.
 inline constexpr const char* schedule_value_key = "schedule-value";
 inline constexpr const char* updates_key = "updates";
+inline constexpr const char* exchange_key = "exchange";
 /// Stands for the schedule in the identity of a job that has the default one, because the default
 /// schedule depends on the job's length.
 inline constexpr const char* default_schedule = "the default";
@@ -30,7 +31,8 @@ inline constexpr const char* default_schedule = "the default";
                                                std::size_t workers);
 
 /// Returns the job that wrote the checkpoint, so that its states can be interpreted: a copy of
-/// `job` with the workers, batch, mode, servers, barrier and former deals that the file gives.
+/// `job` with the workers, batch, mode, servers, barrier, exchange and former deals that the file
+/// gives.
 /// Returns an Error if that job differs from `job` in other settings, or if it differs in any of
 /// these and does not learn by gradients.
 [[nodiscard]] Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,

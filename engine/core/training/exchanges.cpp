@@ -17,6 +17,8 @@ template <Exchange E>
 ExchangeType type_of() {
   Result<void> (*check_argument)(std::string_view) = nullptr;
   if constexpr (requires { &E::check_argument; }) check_argument = &E::check_argument;
+  bool model_lags = false;
+  if constexpr (requires { E::model_lags; }) model_lags = E::model_lags;
   std::size_t workers_max = std::numeric_limits<std::size_t>::max();
   if constexpr (requires { E::workers_max; }) workers_max = E::workers_max;
   return {.name = E::name,
@@ -28,6 +30,7 @@ ExchangeType type_of() {
           .is_barrier = E::is_barrier,
           .needs_gradients = E::needs_gradients,
           .places_ranges = E::places_ranges,
+          .model_lags = model_lags,
           .answerer = &E::answerer,
           .workers_max = workers_max,
           .make = [](ExchangeOptions options) { return AnyExchange{E{std::move(options)}}; }};
@@ -98,7 +101,12 @@ Result<void> check_exchange(std::string_view name, Mode mode, const barrier::Bar
   const ExchangeType* type = find_exchange(name);
   const bool is_barrier = type != nullptr && type->is_barrier && type->supports(mode);
   if (auto valid = check(mode, barrier, recheck, workers, is_barrier); !valid) return valid;
-  if (auto valid = check_exchange(name, mode); !valid || !is_barrier) return valid;
+  if (auto valid = check_exchange(name, mode); !valid) return valid;
+  // The model of bsp is that after a round.
+  if (type->model_lags && barrier::is_bsp(barrier))
+    return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
+                 " has no rounds; valid: ssp:s=1, any other barrier, or another exchange"};
+  if (!is_barrier) return {};
   if (!barrier::is_bsp(barrier))
     return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
                  " itself makes all workers wait for each other, as barrier bsp does; "

@@ -13,6 +13,7 @@
 #include "starling/engine/exchange/allreduce/allreduce.hpp"
 #include "starling/engine/exchange/average/average.hpp"
 #include "starling/engine/exchange/broadcast/broadcast.hpp"
+#include "starling/engine/exchange/elastic/elastic.hpp"
 #include "starling/engine/exchange/gossip/gossip.hpp"
 #include "starling/engine/exchange/ownership/ownership.hpp"
 #include "starling/engine/exchange/ownership/validation.hpp"
@@ -21,7 +22,7 @@ namespace starling::core {
 
 /// The exchange of a member.
 using AnyExchange = std::variant<OwnershipExchange, BroadcastExchange, GossipExchange,
-                                 AllreduceExchange, AverageExchange>;
+                                 AllreduceExchange, AverageExchange, ElasticExchange>;
 
 namespace detail {
 
@@ -54,12 +55,13 @@ struct ExchangeType {
   /// Refuses an invalid argument. nullptr if no others than `arguments` are valid.
   Result<void> (*check_argument)(std::string_view argument);
   std::string_view summary;
-  /// As in the concept Exchange, like the next five.
+  /// As in the concept Exchange, like the next six.
   bool (*supports)(Mode mode);
   bool gathers;
   bool is_barrier;
   bool needs_gradients;
   bool places_ranges;
+  bool model_lags;
   std::optional<MemberId> (*answerer)(const Configuration& configuration, RangeId range);
   /// The largest number of workers.
   std::size_t workers_max;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace starling::core {
 namespace {
@@ -39,6 +40,18 @@ ApplierPtr adding_applier(const Applier& applier) {
   if (applier.element_bytes() == sizeof(float))
     return std::make_shared<AddingApplier<float>>(applier.averages_rounds());
   return std::make_shared<AddingApplier<double>>(applier.averages_rounds());
+}
+
+Slice change_between(const Buffer& before, const Buffer& after) {
+  auto change = Buffer::make(after.size(), after.element_bytes());
+  const auto subtract = [&]<class T>(std::span<const T> from) {
+    std::ranges::transform(from, before.as<T>(), change->template as<T>().begin(), std::minus<>{});
+  };
+  if (after.element_bytes() == sizeof(float))
+    subtract(after.as<float>());
+  else
+    subtract(after.as<double>());
+  return {std::move(change), 0, after.size(), nullptr};
 }
 
 }  // namespace starling::core

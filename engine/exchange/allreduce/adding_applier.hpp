@@ -9,5 +9,7 @@ namespace starling::core {
 /// the state of an optimizer: the mean of the changes if `applier` applies the mean of updates,
 /// else their sum.
 [[nodiscard]] ApplierPtr adding_applier(const Applier& applier);
+/// Returns the change that makes `after` of `before`. Requires: they are of the same size and type.
+[[nodiscard]] Slice change_between(const Buffer& before, const Buffer& after);
 
 }  // namespace starling::core

@@ -1,7 +1,6 @@
 #include "starling/engine/exchange/allreduce/rounds.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -11,15 +10,6 @@
 
 namespace starling::core {
 namespace {
-
-/// Returns `now` minus `before`, element by element.
-template <class T>
-std::shared_ptr<Buffer> difference(const Buffer& now, const Buffer& before) {
-  auto changes = Buffer::make<T>(now.size());
-  std::ranges::transform(now.as<T>(), before.as<T>(), changes->template as<T>().begin(),
-                         std::minus<>{});
-  return changes;
-}
 
 /// Returns the same values with no state of an optimizer.
 RangeValues without_slots(const RangeValues& values) {
@@ -78,13 +68,8 @@ Update Rounds::own_changes() const {
   constexpr std::uint64_t samples_max = std::numeric_limits<std::uint32_t>::max();
   Update changes{.parts = {},
                  .samples = static_cast<std::uint32_t>(std::min(own_.samples, samples_max))};
-  const bool is_float = options_.applier->element_bytes() == sizeof(float);
-  for (RangeId range = 0; range < model_.size(); ++range) {
-    const Buffer& now = *model_[range].value;
-    const Buffer& before = *base_[range].value;
-    auto values = is_float ? difference<float>(now, before) : difference<double>(now, before);
-    changes.parts.push_back({range, {std::move(values), 0, now.size(), nullptr}});
-  }
+  for (RangeId range = 0; range < model_.size(); ++range)
+    changes.parts.push_back({range, change_between(*base_[range].value, *model_[range].value)});
   return changes;
 }
 

@@ -111,7 +111,8 @@ void Shard::send_value(const OwnershipContext& context, const Pull& pull,
 
 Value Shard::value_of(const Pull& pull, const HeldRange& range) const {
   return {pull.range, pull.at,
-          slice_of(options_.layout->ranges[pull.range], range.values, pull.rows)};
+          slice_of(options_.layout->ranges[pull.range], range.values, pull.rows),
+          range.values.samples};
 }
 
 PushResult Shard::accept(const OwnershipContext& context, const Push& push, std::size_t workers) {

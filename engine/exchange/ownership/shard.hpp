@@ -76,6 +76,10 @@ class Shard {
   [[nodiscard]] std::span<const T> value(RangeId range) const {
     return std::as_const(*held_[index_of_[range]].values.value).template as<T>();
   }
+  /// Returns the range's ledger, by worker. Requires: holds(range).
+  [[nodiscard]] const std::vector<LedgerEntry>& ledger(RangeId range) const {
+    return held_[index_of_[range]].ledger;
+  }
   /// Returns the number of updates applied to the range.
   [[nodiscard]] std::uint64_t updates(RangeId range) const {
     return held_[index_of_[range]].values.updates;

@@ -274,6 +274,8 @@ std::string ChaosRun::why_not_finished() const {
     if (worker != nullptr && !worker->is_done())
       return who + "is at step " + std::to_string(worker->step()) + " of " +
              std::to_string(scenario_.steps);
+    if (worker != nullptr && !machine.core->role<core::Training>().is_done())
+      return who + "has not handed on its last steps";
     if (machine.core->configuration() != checker_.latest() &&
         *machine.core->configuration() != *checker_.latest())
       return who + "is in an old epoch";

@@ -137,11 +137,12 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   const core::ExchangeType& exchange = core::exchange_type(scenario_.exchange);
   // With gossip, workers have parts of updates. If pushes are applied as they arrive, momentum
   // shows their order. If they are applied in rounds, they or their sum are merged, because their
-  // mean would not keep the counts whole; then a hash shows their order. With average, changes of
-  // copies are added.
+  // mean would not keep the counts whole; then a hash shows their order. With average and
+  // elastic, changes of copies are added.
   if (exchange.name == core::GossipExchange::name)
     training.exchange.applier = std::make_shared<const CountingApplier>();
-  else if (exchange.name == core::AverageExchange::name)
+  else if (exchange.name == core::AverageExchange::name ||
+           exchange.name == core::ElasticExchange::name)
     training.exchange.applier = core::merge_applier<double>(add);
   else if (exchange.is_barrier ||
            (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier)))

@@ -12,7 +12,7 @@ using core::Configuration;
 using core::RangeId;
 using core::RangeOwner;
 
-// --- owners -------------------------------------------------------------------------------------
+// --- owners and elastic -------------------------------------------------------------------------
 
 bool equal(const core::Slice& a, const core::Slice& b) {
   return std::ranges::equal(a.as<double>(), b.as<double>());
@@ -43,7 +43,9 @@ std::string_view difference_of(const core::OwnerState& x, const core::OwnerState
   return {};
 }
 
-class OwnershipOracle final : public ExchangeOracle {
+/// The part of the oracle that is the same for each exchange E whose ranges have owners.
+template <class E>
+class OwnersOracle : public ExchangeOracle {
  public:
   std::vector<RangeOwner> holders(const Configuration& configuration,
                                   RangeId range) const override {
@@ -60,6 +62,24 @@ class OwnershipOracle final : public ExchangeOracle {
     const core::Replica& owned = replica(member);
     return {owned.owner_epoch(range), owned.shard().updates(range), owned.is_full_owner(range)};
   }
+  bool is_behind(const MemberCore& member, const MemberCore& first, RangeId range) const override {
+    return !replica(member).is_installed(range) ||
+           replica(member).number(range) != replica(first).number(range);
+  }
+  std::string_view difference(const MemberCore& a, const MemberCore& b,
+                              RangeId range) const override {
+    return difference_of(replica(a).shard().full_state(range),
+                         replica(b).shard().full_state(range));
+  }
+
+ protected:
+  static const core::Replica& replica(const MemberCore& member) {
+    return member.role<core::Training>().exchange<E>().replica();
+  }
+};
+
+class OwnershipOracle final : public OwnersOracle<core::OwnershipExchange> {
+ public:
   /// With the pushes that wait for their round.
   core::Step count_held(const MemberCore& member, RangeId range, std::size_t slot,
                         const core::Member& worker, core::Step first) const override {
@@ -71,20 +91,29 @@ class OwnershipOracle final : public ExchangeOracle {
                            return push.incarnation == worker.incarnation && !push.update.empty();
                          }));
   }
-  bool is_behind(const MemberCore& member, const MemberCore& first, RangeId range) const override {
-    return !replica(member).is_installed(range) ||
-           replica(member).number(range) != replica(first).number(range);
+};
+
+/// Moves of workers mix their steps, so an owner's elements tell nothing: its ledger does.
+class ElasticOracle final : public OwnersOracle<core::ElasticExchange> {
+ public:
+  explicit ElasticOracle(core::Step every) : every_(every) {}
+
+  bool has_whole_updates() const override { return false; }
+  core::Step step_written(const MemberCore& member) const override {
+    return member.role<core::Training>().exchange<core::ElasticExchange>().moved_at();
   }
-  std::string_view difference(const MemberCore& a, const MemberCore& b,
-                              RangeId range) const override {
-    return difference_of(replica(a).shard().full_state(range),
-                         replica(b).shard().full_state(range));
+  /// The steps since the last move are lost.
+  core::Step steps_lost() const override { return every_; }
+  core::Step count_held(const MemberCore& member, RangeId range, std::size_t,
+                        const core::Member& worker, core::Step first) const override {
+    const core::Shard& shard = replica(member).shard();
+    if (!shard.holds(range)) return 0;
+    const core::LedgerEntry& entry = shard.ledger(range).at(worker.id);
+    return entry.incarnation == worker.incarnation && entry.step > first ? entry.step - first : 0;
   }
 
  private:
-  static const core::Replica& replica(const MemberCore& member) {
-    return member.role<core::Training>().exchange<core::OwnershipExchange>().replica();
-  }
+  core::Step every_;
 };
 
 // --- copies of the whole model ------------------------------------------------------------------
@@ -148,6 +177,7 @@ class GossipOracle final : public WholeModelsOracle<core::GossipExchange> {
     return {0, exchange(member).versions(range), true};
   }
   bool has_whole_updates() const override { return false; }
+  bool has_push_sums() const override { return true; }
   double weight(const MemberCore& member, RangeId range) const override {
     return exchange(member).has_copy(range) ? exchange(member).weight(range) : 0;
   }
@@ -238,6 +268,8 @@ std::unique_ptr<const ExchangeOracle> make_oracle(std::string_view exchange) {
   if (core::exchange_type(exchange).name == core::AverageExchange::name)
     return std::make_unique<RoundsOracle<core::AverageExchange>>(
         core::average_every(core::exchange_argument(exchange)));
+  if (core::exchange_type(exchange).name == core::ElasticExchange::name)
+    return std::make_unique<ElasticOracle>(core::parse_elastic(exchange).value().every);
   if (exchange == core::BroadcastExchange::name) return std::make_unique<BroadcastOracle>();
   STARLING_CHECK(exchange == core::OwnershipExchange::name);
   return std::make_unique<OwnershipOracle>();

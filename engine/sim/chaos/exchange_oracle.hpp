@@ -34,12 +34,19 @@ class ExchangeOracle {
                                                        core::RangeId range) const = 0;
   [[nodiscard]] virtual Version version(const MemberCore& member, core::RangeId range) const = 0;
   /// True if each holder must have every update that counts, once and whole: then element 2 `slot`
-  /// of a range is the number of the slot's updates in it. If not, holders mix their elements by
-  /// push-sum, and only the sums over all holders are known.
+  /// of a range is the number of the slot's updates in it.
   [[nodiscard]] virtual bool has_whole_updates() const { return true; }
+  /// True if holders mix their elements by push-sum, so only the sums over all holders are known.
+  [[nodiscard]] virtual bool has_push_sums() const { return false; }
   /// Returns how many of a worker's last steps that count the copies of others may lack, for ever
   /// if the worker dies.
   [[nodiscard]] virtual core::Step steps_ahead() const { return 0; }
+  /// If updates are not whole: returns the step up to which the holders have those of the member's
+  /// worker, as far as the member knows.
+  [[nodiscard]] virtual core::Step step_written(const MemberCore&) const { return 0; }
+  /// Returns how many steps of a worker may be lost for ever if it dies, with the one that it was
+  /// making.
+  [[nodiscard]] virtual core::Step steps_lost() const { return steps_ahead() + 1; }
   /// Returns the step up to which a worker surely reads the updates of others, if its barrier
   /// promises those up to `promised`.
   [[nodiscard]] virtual core::Step step_read(core::Step promised) const { return promised; }

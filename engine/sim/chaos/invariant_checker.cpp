@@ -106,12 +106,14 @@ void InvariantChecker::follow_worker(NodeId id, NodeState& node_state) {
   }
   incarnation.done = worker->is_done();
   incarnation.finished = node_state.core->role<core::Training>().is_done();
+  for (core::RangeId r = 0; !oracle_->has_whole_updates() && r < scenario_.ranges; ++r)
+    expect_held(node_state.slot, r, oracle_->step_written(*node_state.core));
   if (worker->step() == incarnation.reached) return;
   if (worker->step() != incarnation.reached + 1)
     report_violation("worker " + std::to_string(id) + " has skipped a step");
   incarnation.reached = worker->step();
   ++steps_;
-  for (core::RangeId r = 0; r < scenario_.ranges; ++r)
+  for (core::RangeId r = 0; oracle_->has_whole_updates() && r < scenario_.ranges; ++r)
     expect_held(node_state.slot, r, incarnation.reached);
 }
 
@@ -143,7 +145,6 @@ Step InvariantChecker::count_held(const MemberCore& core, std::size_t slot,
 /// Records that the push of `step` of the slot's worker was acknowledged, and checks that every
 /// full owner holds it.
 void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step step) {
-  if (!oracle_->has_whole_updates()) return;
   Step& known = acknowledged(slot, range);
   if (step <= known || !incarnations_[slot].begun) return;
   known = step;

@@ -31,7 +31,7 @@ void InvariantChecker::expect_equal_replicas() {
       previous = core;
       check_range(owner.id, r, true);
     }
-    if (!oracle_->has_whole_updates()) expect_push_sums(r);
+    if (oracle_->has_push_sums()) expect_push_sums(r);
   }
 }
 
@@ -70,6 +70,12 @@ void InvariantChecker::expect_push_sums(core::RangeId range) {
 
 void InvariantChecker::expect_samples_taken_once() {
   std::vector<Step> held(incarnations_.size());
+  // A ledger has only the last incarnation of a worker.
+  for (std::size_t slot = 0; !oracle_->has_whole_updates() && slot < held.size(); ++slot)
+    for (core::RangeId r = 0; r < scenario_.ranges; ++r)
+      held[slot] =
+          std::max(held[slot], acknowledged(slot, r) -
+                                   std::min(acknowledged(slot, r), incarnations_[slot].first_step));
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
     for (const core::RangeOwner& owner : holders(*latest(), r))
       if (const MemberCore* core = full_owner(r, owner))
@@ -92,11 +98,10 @@ void InvariantChecker::expect_samples_taken_once() {
   // With push-sum, only those who are left know which updates of the dead were mixed in. If these
   // had been passed on to some that have died since, no one does, also if the dead had finished.
   // With other exchanges, a dead worker loses the step that it was making, too.
-  const std::size_t steps_lost =
-      oracle_->has_whole_updates() ? oracle_->steps_ahead() + 1 : scenario_.steps;
+  const std::size_t steps_lost = oracle_->has_push_sums() ? scenario_.steps : oracle_->steps_lost();
   const auto ended = static_cast<std::size_t>(
       std::ranges::count_if(incarnations_, [&](const IncarnationProgress& incarnation) {
-        return incarnation.begun && (!incarnation.finished || !oracle_->has_whole_updates()) &&
+        return incarnation.begun && (!incarnation.finished || oracle_->has_push_sums()) &&
                !latest()->contains(incarnation.member.id, incarnation.member.incarnation);
       }));
   const std::string why = samples_.why_not_once(

@@ -223,6 +223,15 @@ void draw_members(Random& random, Scenario& scenario) {
   scenario.workers = std::max(2U, nodes - std::min(nodes, non_workers));
 }
 
+/// Draws elastic, with a move after 1 to 6 steps, for one seed in eight. Draws from another stream,
+/// so that seeds draw all else as they would without this choice.
+std::optional<std::string> draw_elastic(std::uint64_t seed) {
+  Random random = Random::stream(seed, 11);
+  if (random.below(8) > 0) return std::nullopt;
+  return std::string{core::ElasticExchange::name} +
+         ":every=" + std::to_string(1 + random.below(6)) + ",pull=0.5";
+}
+
 }  // namespace
 
 std::span<const barrier::Predicate> scenario_predicates() {
@@ -271,9 +280,13 @@ Scenario draw_scenario(std::uint64_t seed) {
     scenario.exchange = *std::move(allreduce);
   else if (auto average = draw_average(seed); average && scenario.mode == core::Mode::peer)
     scenario.exchange = *std::move(average);
+  else if (auto elastic = draw_elastic(seed))
+    scenario.exchange = *std::move(elastic);
   if (auto tuned = draw_tuned(seed)) scenario.barrier = *std::move(tuned);
   if (auto paces = draw_sampled_paces(seed, scenario.workers)) scenario.barrier = *std::move(paces);
   if (draws_absp(seed, scenario.mode)) scenario.barrier = {barrier::Absp{}};
+  if (core::exchange_type(scenario.exchange).model_lags && barrier::is_bsp(scenario.barrier))
+    scenario.exchange = core::OwnershipExchange::name;
   if (core::exchange_type(scenario.exchange).is_barrier) scenario.barrier = {barrier::Bsp{}};
   if (!scenario.has_coordinator() && scenario.barrier.sample)
     scenario.barrier.weighting = draw_weighting(seed);

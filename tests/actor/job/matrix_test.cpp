@@ -52,19 +52,21 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
       const auto& type = core::exchange_type(exchange);
       const bool is_barrier = type.is_barrier && type.supports(options.job.mode);
       const bool has_other_barrier = is_barrier && !barrier::is_bsp(options.job.barrier);
+      const bool has_no_rounds = type.model_lags && barrier::is_bsp(options.job.barrier);
       const bool needs_all_steps =
           mode != "central" && !is_barrier && barrier::needs_every_step(options.job.barrier);
       const bool sample_is_too_large = options.job.barrier.sample.value_or(0) >= workers;
       const bool needs_peers = !type.supports(options.job.mode);
       const bool needs_questions = mode == "central" && barrier::is_weighted(options.job.barrier);
       if (needs_all_steps || sample_is_too_large || needs_peers || needs_questions ||
-          has_other_barrier) {
+          has_other_barrier || has_no_rounds) {
         ASSERT_FALSE(outcome.ok());
         EXPECT_NE(
             outcome.error().message.find(needs_questions       ? "needs workers that ask each other"
                                          : needs_all_steps     ? "needs to see every worker's step"
                                          : sample_is_too_large ? "cannot be drawn among"
                                          : has_other_barrier   ? "wait for each other"
+                                         : has_no_rounds       ? "has no rounds"
                                                                : "does not work in"),
             std::string::npos);
         continue;
@@ -89,7 +91,7 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
 INSTANTIATE_TEST_SUITE_P(
     BarriersAndModes, Matrix,
     testing::Combine(testing::Values("owners", "broadcast", "gossip", "gossip:random", "allreduce",
-                                     "allreduce:halving", "average:every=9"),
+                                     "allreduce:halving", "average:every=9", "elastic:every=9"),
                      testing::Values("central", "hybrid", "peer"),
                      testing::Values("bsp", "ssp:s=3", "asp", "pbsp:beta=1", "pbsp:beta=4",
                                      "pssp:s=3,beta=1", "pssp:s=3,beta=4", "pbsp:beta=0",

@@ -64,6 +64,7 @@ class ExchangeHarness : public testing::Test {
     options.layout = layout_;
     options.applier = applier_;
     options.workers = 3;
+    options.workers_max = 128;
     options.window = window_;
     options.initial_states =
         std::make_shared<const std::vector<RangeState>>(initial_states(initial_of(id)));

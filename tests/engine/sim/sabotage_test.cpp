@@ -12,6 +12,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "tests/engine/sim/sabotage.hpp"
 
@@ -21,15 +22,23 @@ namespace {
 using core::Envelope;
 using core::PeerMessage;
 
+/// Returns the node's part of the model under owners; nullptr under another exchange.
+core::Replica* replica_of(core::MemberCore* node) {
+  if (node == nullptr) return nullptr;
+  auto& training = node->role<core::Training>();
+  if (!std::holds_alternative<core::OwnershipExchange>(std::as_const(training).exchange()))
+    return nullptr;
+  return &training.exchange<core::OwnershipExchange>().replica();
+}
+
 /// Owners forget their ledgers, so a push that arrives again is applied again.
 class NoLedger : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* push = payload_as<core::Push>(envelope);
-    auto* node = world.node(envelope.to);
-    if (push == nullptr || node == nullptr) return true;
-    auto& shard =
-        node->role<core::Training>().exchange<core::OwnershipExchange>().replica().shard();
+    auto* replica = replica_of(world.node(envelope.to));
+    if (push == nullptr || replica == nullptr) return true;
+    core::Shard& shard = replica->shard();
     if (!shard.holds(push->range)) return true;
     core::OwnerState state = shard.full_state(push->range);
     for (core::LedgerEntry& entry : state.state.ledger) entry = {};
@@ -48,11 +57,8 @@ class HastyPrimary : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* push = payload_as<core::Push>(envelope);
-    auto* node = world.node(envelope.to);
-    if (push == nullptr || node == nullptr) return true;
-    if (!node->role<core::Training>().exchange<core::OwnershipExchange>().replica().is_primary(
-            push->range))
-      return true;
+    const auto* replica = replica_of(world.node(envelope.to));
+    if (push == nullptr || replica == nullptr || !replica->is_primary(push->range)) return true;
     const Time soon = world.now() + std::chrono::milliseconds{1};
     world.forge_sending(soon, envelope.to, envelope.from,
                         core::Ack{push->range, push->step, push->incarnation, push->owner_epoch});

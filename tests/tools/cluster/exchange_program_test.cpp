@@ -1,5 +1,5 @@
 /// Jobs in which every worker has the whole model on three nodes, of which one dies, and which
-/// another one joins; and a job whose workers keep what they read.
+/// another one joins; a job whose workers keep what they read; and elastic averaging.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +15,7 @@ namespace {
 /// The parameter is the exchange.
 class WholeModels : public Nodes, public testing::WithParamInterface<const char*> {};
 using Cache = Nodes;
+using Elastic = Nodes;
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, WholeModels,
                          testing::Values("broadcast", "gossip", "allreduce", "average:every=3"));
@@ -119,6 +120,102 @@ TEST_F(Cache, MeansAfterNoStepAreRefused) {
   const ProgramResult refused = starling(work_, "train --exchange average:every=0 --steps 3");
   EXPECT_EQ(refused.code, 2);
   EXPECT_NE(refused.err.find("--exchange: average: every: '0'"), std::string::npos) << refused.err;
+}
+
+/// The center has copies on other nodes, so it outlives the node.
+TEST_F(Elastic, GoesOnIfANodeIsKilled) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 job_of_three(1,
+                              "--exchange elastic:every=4,pull=0.2 --optimizer sgd:lr=0.5 "
+                              "--steps 400 --json --quiet --save m")};
+  ASSERT_TRUE(wait_until([&] { return is_training(); })) << submit.err();
+  processes_[0]->signal(SIGKILL);
+  const ProgramResult ran = submit.wait();
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["spread"]["min"], 400) << ran.out;
+  EXPECT_EQ(json["workers_lost"], 1) << ran.out;
+  EXPECT_GT(json["test_accuracy"], 0.7) << ran.out;
+  EXPECT_EQ(starling(other, "evaluate m").code, 0);
+}
+
+/// A checkpoint has the center, from which workers of any exchange go on, and back.
+TEST_F(Elastic, CheckpointIsResumedUnderAnotherExchange) {
+  const std::string job = "--data digits:n=2000 --optimizer sgd:lr=0.2 --json --quiet ";
+  const ProgramResult first = starling(
+      work_, "train --exchange elastic:every=4 --workers 3 --steps 50 --checkpoint c " + job);
+  ASSERT_EQ(first.code, 0) << first.err;
+  const ProgramResult second = starling(
+      work_, "train --resume c --workers 5 --mode central --steps 100 --checkpoint d " + job);
+  ASSERT_EQ(second.code, 0) << second.err;
+  const auto after_owners = nlohmann::json::parse(second.out);
+  EXPECT_LT(after_owners["test_loss"], nlohmann::json::parse(first.out)["test_loss"]);
+  const ProgramResult third =
+      starling(work_,
+               "train --resume d --workers 2 --exchange elastic:every=2,pull=0.3 --steps 320 "
+               "--checkpoint e " +
+                   job);
+  ASSERT_EQ(third.code, 0) << third.err;
+  EXPECT_LT(nlohmann::json::parse(third.out)["test_loss"], after_owners["test_loss"]);
+  const ProgramResult fourth =
+      starling(work_, "train --resume e --workers 3 --exchange elastic --steps 260 " + job);
+  EXPECT_EQ(fourth.code, 0) << fourth.err;
+}
+
+/// The file counts the steps up to the last moves of the center, which are behind the workers.
+TEST_F(Elastic, CheckpointDuringARunIsResumed) {
+  for (const std::string workers : {"1", "3"}) {
+    const std::string job =
+        "train --exchange elastic:every=16 --data digits:n=500 --model softmax --delay exp:2ms "
+        "--quiet --json --workers " +
+        workers;
+    const std::string file = "c" + workers;
+    Process killed{work_, STARLING_PROGRAM,
+                   words(job + " --steps 100000 --checkpoint-every 7 --checkpoint " + file)};
+    ASSERT_TRUE(wait_until([&] { return !work_.read(file).empty(); })) << killed.err();
+    killed.signal(SIGKILL);
+    (void)killed.wait();
+    const ProgramResult resumed = starling(work_, job + " --steps 400 --resume " + file);
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    const auto json = nlohmann::json::parse(resumed.out);
+    EXPECT_EQ(json["spread"]["min"], 400) << resumed.out;
+  }
+}
+
+TEST_F(Elastic, BspIsRefused) {
+  const ProgramResult refused =
+      starling(work_, "train --exchange elastic --mode central --barrier bsp --steps 3");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("barrier bsp: exchange elastic has no rounds; valid: ssp:s=1"),
+            std::string::npos)
+      << refused.err;
+}
+
+/// Owners would begin with the steps of a worker that has made many steps, and no state of adam.
+TEST_F(Elastic, CheckpointHasNoStateOfOptimizers) {
+  const std::string job =
+      "--data digits:n=500 --model softmax --optimizer adam:lr=0.01 --json --quiet ";
+  const ProgramResult first =
+      starling(work_, "train --exchange elastic --workers 3 --steps 20 --checkpoint c " + job);
+  ASSERT_EQ(first.code, 0) << first.err;
+  const ProgramResult refused = starling(work_, "train --resume c --steps 40 " + job);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("c: was saved under exchange elastic, under which only workers have "
+                             "the state of adam:lr=0.01; valid: that exchange, or init in place "
+                             "of resume"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_EQ(starling(work_, "train --resume c --exchange elastic --steps 40 " + job).code, 0);
+}
+
+TEST_F(Elastic, PullBeyondTheBoundIsRefused) {
+  const ProgramResult refused =
+      starling(work_, "train --exchange elastic:every=4,pull=0.6 --steps 3");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("--exchange: elastic: pull=0.6 must be a number from 0 to 0.5"),
+            std::string::npos)
+      << refused.err;
 }
 
 TEST_F(Cache, SavesReadsAlsoIfANodeIsKilled) {

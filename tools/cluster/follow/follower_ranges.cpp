@@ -5,6 +5,7 @@
 
 #include "starling/base/text.hpp"
 #include "starling/engine/core/member/message_validator.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/tools/cluster/follow/follower.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/checkpoint_changes.hpp"
@@ -20,6 +21,11 @@ constexpr auto pause_time = 5000ms;
 constexpr auto pause_renewal = 1s;
 /// The most time that workers have to finish their current steps and pause.
 constexpr auto pause_timeout = 30s;
+
+/// True if only the ledgers say which steps the model of the job contains.
+bool model_lags(const actor::JobOptions& job) {
+  return core::exchange_type(job.exchange).model_lags;
+}
 
 }  // namespace
 
@@ -111,7 +117,8 @@ Result<std::vector<models::FormerDeal>> Follower::end_deal(
       continue;
     }
     // Under BSP, an update that waits for the next round is not in the cut.
-    core::Step step = member->second.step;
+    core::Step step = model_lags(options.job) ? core::first_ledger_entry(states, worker.id).step
+                                              : member->second.step;
     if (barrier::is_bsp(options.job.barrier)) step = std::min(step, states.front().round);
     if (step < *worker.first_step) return Error{"a step of the former workers is not finished"};
     if (barrier::hands_in_early(options.job.barrier)) {
@@ -175,16 +182,18 @@ void Follower::align_ledgers(std::vector<core::RangeState>& states,
   for (core::RangeState& state : states) state.ledger.resize(options.workers);
   for (core::MemberId worker = 0; worker < options.workers; ++worker) {
     core::LedgerEntry entry;
-    if (const auto known = workers.find(worker); known != workers.end()) {
+    const auto known = workers.find(worker);
+    if (known != workers.end() && !model_lags(options)) {
       // A range that the worker's last steps did not change may have counted fewer steps.
       entry = known->second;
     } else {
       // A worker that has died resumes at the slowest worker's step, so that no other waits for it.
+      // If the model lags, only ledgers say which steps it contains.
       for (const core::RangeState& state : states) {
         entry.step = std::max(entry.step, state.ledger[worker].step);
         entry.samples = std::max(entry.samples, state.ledger[worker].samples);
       }
-      if (!workers.empty()) entry.step = std::max(entry.step, lowest);
+      if (!workers.empty() && !model_lags(options)) entry.step = std::max(entry.step, lowest);
     }
     for (core::RangeState& state : states) state.ledger[worker] = entry;
   }
