@@ -6,6 +6,7 @@
 
 #include "tests/engine/collective/schedules.hpp"
 #include "tests/engine/collective/simulated_members.hpp"
+#include "tests/sanitized.hpp"
 
 namespace starling::collective {
 namespace {
@@ -39,7 +40,8 @@ void run_alone(const Schedule& schedule, const sim::LinkOptions& link, std::uint
 }
 
 class ExecutorMembers : public testing::TestWithParam<std::size_t> {};
-INSTANTIATE_TEST_SUITE_P(UpTo, ExecutorMembers, testing::Range<std::size_t>(1, 18));
+INSTANTIATE_TEST_SUITE_P(UpTo, ExecutorMembers,
+                         testing::Range<std::size_t>(1, sanitized ? 10 : 18));
 
 TEST_P(ExecutorMembers, SumInTheOrderOfTheScheduleOverATerribleNetwork) {
   const std::size_t n = GetParam();

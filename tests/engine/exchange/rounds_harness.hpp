@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "tests/engine/exchange/exchange_harness.hpp"
+#include "tests/sanitized.hpp"
 
 namespace starling::core {
 
@@ -97,11 +98,7 @@ class RoundsHarness : public ExchangeHarness<E> {
   /// steps of its rounds.
   template <class Choose>
   void expect_agreement_despite_faults(Choose choose) {
-#ifdef STARLING_SANITIZED
-    constexpr int seeds = 100;
-#else
-    constexpr int seeds = 400;
-#endif
+    constexpr auto seeds = static_cast<int>(seeds_to_run(400));
     int faults = 0;
     int repeated = 0;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {

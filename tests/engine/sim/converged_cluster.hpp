@@ -58,8 +58,7 @@ class ConvergedCluster : public Cluster {
 template <class Scenario>
 void for_each_seed(std::uint64_t seeds, const ClusterOptions& options, std::size_t count,
                    Scenario scenario) {
-  const std::uint64_t last = sanitized ? (seeds + 3) / 4 : seeds;
-  for (std::uint64_t seed = 1; seed <= last; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds_to_run(seeds); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ConvergedCluster cluster{options, count, seed};
     if (testing::Test::HasFailure()) return;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/engine/sim/converged_cluster.hpp"
+#include "tests/sanitized.hpp"
 
 namespace starling::sim {
 namespace {
@@ -133,7 +134,7 @@ TEST(Membership, SendsAsManyMessagesPerNodeInClustersOfAnySize) {
 }
 
 TEST(Membership, AgreesWhenRandomFaultsHaveEnded) {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds_to_run(40); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ConvergedCluster cluster{seed % 2 == 0 ? good_network() : bad_network(), 12, seed};
     Random random = Random::stream(seed, 9);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/engine/sim/counting.hpp"
+#include "tests/sanitized.hpp"
 
 namespace starling::sim {
 namespace {
@@ -58,7 +59,7 @@ class EveryJob : public testing::TestWithParam<ProtocolCase> {
 };
 
 TEST_P(EveryJob, FinishesWithEachUpdateAppliedOnceAndNoReadTooStale) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds_to_run(60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     CountingRun job{options(seed)};
     ASSERT_NO_FATAL_FAILURE(job.run());
@@ -72,7 +73,7 @@ TEST_P(EveryJob, AppliesEachUpdateOnceIfStepsTouchOnlySomeRanges) {
   const Touches touches = [](MemberId worker, Step step, RangeId range) {
     return mix(mix(Step{worker} * 1000 + step) + range) % 3 == 0;
   };
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds_to_run(30); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     CountingRun job{options(seed), 4, touches};
     ASSERT_NO_FATAL_FAILURE(job.run());
@@ -81,7 +82,7 @@ TEST_P(EveryJob, AppliesEachUpdateOnceIfStepsTouchOnlySomeRanges) {
 }
 
 TEST_P(EveryJob, AppliesEachUpdateOnceIfItIsStopped) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds_to_run(40); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     // Without a coordinator, workers under bsp may end one round after others: its mean is over
     // less.
@@ -127,7 +128,7 @@ LinkOptions hostile_link() {
 }
 
 TEST_P(EveryJob, AppliesEachUpdateOnceOverAHostileNetwork) {
-  for (std::uint64_t seed = 0; seed < 25; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds_to_run(25); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ProtocolOptions hostile = options(seed);
     hostile.link = hostile_link();
@@ -153,7 +154,7 @@ void let_members_die(CountingRun& job, std::uint64_t seed, std::uint64_t until) 
 }
 
 TEST_P(EveryJob, GoesOnWithoutDeadMembers) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds_to_run(60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ProtocolOptions on_nodes = options(seed);
     on_nodes.channels = true;
@@ -165,7 +166,7 @@ TEST_P(EveryJob, GoesOnWithoutDeadMembers) {
 }
 
 TEST_P(EveryJob, GoesOnWithoutDeadMembersOverAHostileNetwork) {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds_to_run(20); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ProtocolOptions hostile = options(seed);
     hostile.link = hostile_link();

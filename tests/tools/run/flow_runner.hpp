@@ -14,6 +14,7 @@
 #include "starling/base/text.hpp"
 #include "starling/tools/registry/flow.hpp"
 #include "starling/tools/run/flows.hpp"
+#include "tests/sanitized.hpp"
 #include "tests/tools/folder.hpp"
 
 namespace starling::program {
@@ -64,7 +65,7 @@ inline FlowOutcome run_flow_on(const std::string& name, const Options& options, 
 /// Calls `check(setup)` for 1 to 8 workers, each with much and with little memory.
 template <class Check>
 void for_each_setup(const Check& check) {
-  for (std::size_t workers = 1; workers <= 8; ++workers) {
+  for (std::size_t workers = 1; workers <= 8; workers += sanitized ? 3 : 1) {
     for (const std::size_t memory : {std::size_t{1} << 20U, std::size_t{1} << 28U}) {
       SCOPED_TRACE(std::to_string(workers) + " workers, " + std::to_string(memory) + " bytes");
       check(FlowSetup{.workers = workers,
