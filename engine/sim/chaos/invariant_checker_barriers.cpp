@@ -272,6 +272,16 @@ void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t slot,
   permission->view = view_of_coordinator(id, to, configuration);
   if (permission->view.empty() && was_alone(nodes_[id])) return;
   permission->objection = why_not_proceed(configuration, permission->view, *floor);
+  // The coordinator may have drawn in the event in which it then adopted the configuration.
+  for (core::Epoch epoch = configuration.epoch;
+       !permission->objection.empty() && epoch > epoch_of_pass(nodes_[id]); --epoch) {
+    const core::Configuration* former = configuration_of(epoch - 1);
+    if (former == nullptr) continue;
+    auto view = view_of_coordinator(id, to, *former);
+    if (!why_not_proceed(*former, view, *floor).empty()) continue;
+    permission->view = std::move(view);
+    permission->objection.clear();
+  }
 }
 
 std::vector<std::size_t> InvariantChecker::view_of_coordinator(
