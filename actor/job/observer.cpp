@@ -230,7 +230,7 @@ void ObserverHost::on_state(const core::RangeState& state) {
 /// change the range, its owner does not know of these steps.
 void ObserverHost::raise_to_acknowledged(std::vector<core::LedgerEntry>& ledger,
                                          const std::vector<core::LedgerEntry>& acknowledged) const {
-  // Under bsp, every step updates all ranges.
+  // Under bsp, every step updates all ranges. If the model lags, its ledgers say what it contains.
   if (barrier::is_bsp(options_.barrier) || core::exchange_type(options_.exchange).model_lags)
     return;
   for (std::size_t w = 0; w < ledger.size(); ++w)

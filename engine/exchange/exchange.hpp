@@ -150,6 +150,7 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { E::places_ranges } -> std::convertible_to<bool>;
   /// An exchange may have E::model_lags, which is true if steps count before the model that is
   /// evaluated and saved contains them: then only its ledgers say which steps it contains.
+
   /// The context of every event: an ExchangeContext of `Messages` and Ended.
   typename E::Context;
   E{std::move(options)};

@@ -102,10 +102,10 @@ Result<void> check_exchange(std::string_view name, Mode mode, const barrier::Bar
   const bool is_barrier = type != nullptr && type->is_barrier && type->supports(mode);
   if (auto valid = check(mode, barrier, recheck, workers, is_barrier); !valid) return valid;
   if (auto valid = check_exchange(name, mode); !valid) return valid;
-  // The model of bsp is that after a round.
+  // The model of bsp, and of absp, is that after a round.
   if (type->model_lags && barrier::is_bsp(barrier))
     return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
-                 " has no rounds; valid: ssp:s=1, any other barrier, or another exchange"};
+                 " has no rounds; valid: ssp:s=1, or another exchange"};
   if (!is_barrier) return {};
   if (!barrier::is_bsp(barrier))
     return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
