@@ -25,7 +25,7 @@ class MessageValidatorTest : public testing::Test {
   /// Returns three booleans: the tensor is accepted as a value, as an update, as a forwarded
   /// update.
   [[nodiscard]] std::vector<bool> accepted_as(RangeId range, const Slice& tensor) const {
-    Push push;
+    Push push{};
     push.worker = 1;
     push.incarnation = 1;
     push.range = range;

@@ -172,8 +172,8 @@ void add_pssp(ClaimList& list) {
 
 std::string live_ratio_text(const BarrierStudy& study, const std::string& barrier) {
   const auto ratio = [&](const char* delay) {
-    const LiveComparison& run = live_run(study, barrier, delay);
-    const LiveComparison& bsp = live_run(study, "bsp", delay);
+    const LiveComparison run = live_run(study, barrier, delay);
+    const LiveComparison bsp = live_run(study, "bsp", delay);
     return (run.updates / run.seconds) / (bsp.updates / bsp.seconds);
   };
   return fmt::format("{:.2f} and {:.2f}", ratio(constant_delay), ratio(exponential_delay));
