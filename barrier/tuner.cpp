@@ -155,10 +155,7 @@ Tuned Tuned::parse(SpecReader& reader) {
 std::string Tuned::options() const {
   if (measure == Measure::progress) return "progress";
   if (measure == Measure::staleness) return "staleness=" + print_number(target);
-  // A percentage such as 7 % of 1 is not exact, so 100 times it may be a little above 7.
-  const double percent = 100 * target;
-  const double rounded = std::round(percent * 1e9) / 1e9;
-  return "waiting=" + print_number(rounded / 100 == target ? rounded : percent) + "%";
+  return "waiting=" + print_percent(target);
 }
 
 double TunerState::staleness() const { return std::exp2(staleness_level) - 1; }

@@ -102,12 +102,8 @@ Result<StragglerRule> parse_straggler(std::string_view text) {
 }
 
 std::string print(const StragglerRule& straggler) {
-  double percent = straggler.share * 100;
-  // 0.07 * 100 is 7.000000000000001: prefers a short number that parse_straggler() reads as 0.07.
-  const double rounded = std::round(percent * 1e9) / 1e9;
-  if (rounded / 100 == straggler.share) percent = rounded;
   const std::string stragglers =
-      straggler.share > 0 ? print_number(percent) + "%" : std::to_string(straggler.count);
+      straggler.share > 0 ? print_percent(straggler.share) : std::to_string(straggler.count);
   return stragglers + ":" + print_effect(straggler);
 }
 

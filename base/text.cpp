@@ -161,6 +161,13 @@ std::string print_number(double number) {
   return fault == std::errc{} ? std::string{text.data(), end} : std::to_string(number);
 }
 
+std::string print_percent(double share) {
+  // A hundredth of 7 has no exact double, so 100 times it may be a little above 7.
+  const double percent = 100 * share;
+  const double rounded = std::round(percent * 1e9) / 1e9;
+  return print_number(rounded / 100 == share ? rounded : percent) + "%";
+}
+
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 2) + 1;

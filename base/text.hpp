@@ -54,6 +54,9 @@ void split(Text&& text, char separator) = delete;
 
 /// Returns the shortest decimal text that parse_number reads back to the same double.
 [[nodiscard]] std::string print_number(double number);
+/// Returns a share as a percentage, "7%": the shortest number of which a hundredth is the share, or
+/// nearly the share if there is no such double.
+[[nodiscard]] std::string print_percent(double share);
 
 /// Returns the candidate with the smallest edit distance to `word`; empty if for each candidate
 /// more than half of the word would have to change.

@@ -13,6 +13,7 @@
 #include "starling/engine/exchange/layout.hpp"
 #include "starling/engine/work/gradients.hpp"
 #include "starling/models/model.hpp"
+#include "starling/models/optimizer/compression.hpp"
 
 namespace starling::actor {
 
@@ -69,6 +70,8 @@ class Task {
   /// True if plan() or compute() may wait for the answers of actors. They then run on the compute
   /// pool's threads only.
   [[nodiscard]] virtual bool waits_for_actors() const { return false; }
+  /// The rule by which each worker compresses its updates.
+  [[nodiscard]] virtual models::Compression compression() const { return {}; }
   /// Returns the ranges, or rows of them, that the worker reads for its next step.
   virtual std::vector<core::RangeRows> plan(const StepInput& input) {
     (void)input;

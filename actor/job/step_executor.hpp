@@ -14,6 +14,7 @@
 
 #include "starling/actor/job/job_context.hpp"
 #include "starling/base/straggler.hpp"
+#include "starling/engine/work/compressor.hpp"
 #include "starling/engine/work/descent.hpp"
 
 namespace starling::actor {
@@ -84,20 +85,26 @@ class StepExecutor {
   /// waits for a thread.
   void compute(const MemberActor& self, core::Compute& compute) {
     const bool on_pool = job_context_->pool->has_threads() && !runs_inline(*compute_heuristic_);
+    const std::shared_ptr<Task>& task = job_context_->task;
+    if (const auto rule = task->compression(); models::compresses(rule) && !compressor_)
+      compressor_ = std::make_shared<core::UpdateCompressor>(
+          rule, std::shared_ptr<const core::Layout>{task, &task->layout()});
     hands_in_early_ = compute.share.taken.has_value();
     hand_in_ = hands_in_early_ ? std::make_shared<std::atomic<bool>>(false) : nullptr;
     computed_step_ = compute.step;
     run(compute_heuristic_, [job_context = job_context_, heuristic = compute_heuristic_, self,
-                             id = id_, step = compute.step, share = compute.share, on_pool,
-                             samples_max = compute.samples_max, hand_in = hand_in_,
-                             values = std::move(compute.values),
+                             compressor = compressor_, id = id_, step = compute.step,
+                             share = compute.share, on_pool, samples_max = compute.samples_max,
+                             hand_in = hand_in_, values = std::move(compute.values),
                              former = std::move(compute.former)](Scratch& scratch) mutable {
       attempt(self, step, [&] {
         const core::Time started_at = job_context->now();
         StepResult result = heuristic->measure(*job_context, [&] {
-          return job_context->task->compute(
+          StepResult computed = job_context->task->compute(
               {id, step, share, values, {.samples_max = samples_max, .hand_in = hand_in.get()}},
               scratch);
+          if (compressor && !computed.fault) compressor->compress(computed.update);
+          return computed;
         });
         if (former && !result.fault)
           result.update.descent =
@@ -290,6 +297,8 @@ class StepExecutor {
   core::MemberId id_;
   std::shared_ptr<InlineHeuristic> plan_heuristic_ = std::make_shared<InlineHeuristic>();
   std::shared_ptr<InlineHeuristic> compute_heuristic_ = std::make_shared<InlineHeuristic>();
+  /// Null before the first step, and if the worker sends whole updates. One step at a time uses it.
+  std::shared_ptr<core::UpdateCompressor> compressor_;
   std::optional<actor::Computed> held_back_update_;
   core::Time held_back_until_{};
   /// The injected delay in the time for which the update is held back.

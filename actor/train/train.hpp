@@ -20,6 +20,7 @@
 #include "starling/actor/job/assignment.hpp"
 #include "starling/actor/job/job.hpp"
 #include "starling/actor/train/train_options.hpp"
+#include "starling/engine/core/training/compression.hpp"
 #include "starling/engine/core/training/exchanges.hpp"
 #include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/engine/work/gradients.hpp"
@@ -54,6 +55,7 @@ class TrainTask final : public Task {
       : train_(train),
         test_(test),
         seed_(options.job.seed),
+        compression_(options.compression),
         gradients_(model, train,
                    {.workers = options.job.workers,
                     .batch = options.batch,
@@ -66,6 +68,7 @@ class TrainTask final : public Task {
   [[nodiscard]] const core::Layout& layout() const override { return *gradients_.layout(); }
 
   [[nodiscard]] bool chooses_reads() const override { return gradients_.by_rows(); }
+  [[nodiscard]] models::Compression compression() const override { return compression_; }
 
   /// The number of samples in a full batch of one worker or, if batches are dynamic, of all.
   [[nodiscard]] std::size_t batch_size() const { return gradients_.batch_size(); }
@@ -84,6 +87,7 @@ class TrainTask final : public Task {
   const D& train_;
   const D* test_;
   std::uint64_t seed_;
+  models::Compression compression_;
   core::Gradients<M, D> gradients_;
 };
 

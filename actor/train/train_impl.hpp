@@ -47,6 +47,10 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
   if (auto valid = core::check_hand_ins(options.job.barrier, options.dynamic_batches, parameters);
       !valid)
     return std::move(valid).error();
+  if (auto valid = core::check_compression(options.compression, options.job.exchange,
+                                           options.job.barrier, parameters, sizeof(T));
+      !valid)
+    return std::move(valid).error();
   Assignment assignment{.job = options.job,
                         .task = nullptr,
                         .applier = {},

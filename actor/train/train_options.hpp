@@ -10,6 +10,7 @@
 #include "starling/actor/job/job.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/models/optimizer/clip.hpp"
+#include "starling/models/optimizer/compression.hpp"
 #include "starling/models/optimizer/optimizer.hpp"
 #include "starling/models/optimizer/schedule.hpp"
 #include "starling/models/sample_order.hpp"
@@ -22,6 +23,8 @@ struct TrainOptions {
   models::Schedule schedule = {};
   /// How each worker clips each of its gradients.
   models::Clip clip = {};
+  /// Which part of each clipped gradient a worker sends.
+  models::Compression compression = {};
   /// The weight decay of the parameters that have `decay` set.
   double l2 = 0;
   /// The number of samples in one step of one worker; never more than the worker's share of the

@@ -1,7 +1,7 @@
 /// cereal archives for messages on the network. Numbers are little-endian and have a fixed width.
-/// Decoding never allocates more than a small multiple of the bytes that it is given, follows no
-/// pointers, and throws DecodeError if the bytes are not what an Encoder would have written, or if
-/// bytes are left over.
+/// Decoding never allocates more than a small multiple of the bytes that it is given, and
+/// `unpacked_bytes_max` for tensors in a compact form. It follows no pointers, and throws
+/// DecodeError if the bytes are not what an Encoder would have written, or if bytes are left over.
 ///
 /// The elements of tensors do not pass through the archive: an Encoder collects them as
 /// attachments, in order, and a Decoder takes them from the attached bytes.
@@ -47,6 +47,10 @@ struct Attachment {
   std::span<const std::byte> bytes;
 };
 
+/// The most bytes that the tensors of a message in a compact form may take in memory. Messages are
+/// cut so that their tensors fit into a part of a ZeroMQ message without it.
+inline constexpr std::size_t unpacked_bytes_max = std::size_t{8} << 20U;
+
 class Encoder : public cereal::OutputArchive<Encoder, cereal::AllowEmptyClassElision> {
  public:
   explicit Encoder(Bytes& out) : OutputArchive(this), out_(out) {}
@@ -80,6 +84,12 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
     attached_.bytes = attached_.bytes.subspan(size);
     return {attached_.owner, bytes};
   }
+  /// Counts the bytes that tensors in a compact form take in memory. Throws if they are too many.
+  void count_unpacked(std::size_t bytes) {
+    unpacked_bytes_ += bytes;
+    if (unpacked_bytes_ > unpacked_bytes_max)
+      throw DecodeError{"has tensors that take too much memory"};
+  }
   /// Reads the number of elements that follow, each of at least `element_bytes_min` bytes.
   std::size_t get_count(std::size_t element_bytes_min) {
     std::uint32_t count = 0;
@@ -97,6 +107,7 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
  private:
   std::span<const std::byte> in_;
   Attachment attached_;
+  std::size_t unpacked_bytes_ = 0;
 };
 
 template <class A>

@@ -5,7 +5,8 @@
 ///     body   the elements of its tensors, one after the other, as they lie in memory
 ///
 /// For any received bytes, decoding returns a message or an Error, allocates at most a small
-/// multiple of their size, and never crashes. The receiver of the message validates its meaning.
+/// multiple of their size and `unpacked_bytes_max`, and never crashes. The receiver of the message
+/// validates its meaning.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ using core::NodeId;
 using core::TrafficClass;
 
 /// A node refuses frames of another version, and logs that it has received them.
-inline constexpr std::uint8_t version = 15;
+inline constexpr std::uint8_t version = 16;
 
 /// The kind of content that a frame holds.
 enum class Kind : std::uint8_t {

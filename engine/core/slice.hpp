@@ -127,6 +127,9 @@ struct Slice {
   /// The rows of the range whose elements the slice holds, one row after another; nullptr: the
   /// slice holds the whole range.
   Rows rows;
+  /// True if the elements are floats of which most are 0, or have few digits, as those of
+  /// compressed gradients: they then travel in a compact form (compact.hpp).
+  bool is_compact = false;
 
   [[nodiscard]] bool empty() const noexcept { return count == 0; }
   template <class T>
@@ -138,6 +141,10 @@ struct Slice {
     if (!buffer) return {};
     const std::size_t width = buffer->element_bytes();
     return std::as_const(*buffer).bytes().subspan(offset * width, count * width);
+  }
+  /// True if the slice travels in a compact form.
+  [[nodiscard]] bool travels_compact() const noexcept {
+    return is_compact && buffer && count > 0 && buffer->element_bytes() == sizeof(float);
   }
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "starling/base/fields.hpp"
+#include "starling/engine/core/compact.hpp"
 #include "starling/engine/core/slice.hpp"
 
 namespace starling::core {
@@ -63,8 +64,13 @@ template <class T>
   } else if constexpr (std::is_same_v<T, std::string>) {
     return 4 + value.size();
   } else if constexpr (std::is_same_v<T, Slice>) {
+    const std::size_t head = 1 + 4 + wire_size(value.rows);
+    if (value.travels_compact()) {
+      const CompactForm form = compact_form(value.template as<float>());
+      return head + 4 + compact_size(form, value.count);
+    }
     const std::size_t width = value.buffer ? value.buffer->element_bytes() : element_bytes;
-    return 1 + 4 + wire_size(value.rows) + value.count * width;
+    return head + value.count * width;
   } else if constexpr (detail::is_a<T, std::vector>) {
     return 4 + detail::sum_parts(value, size_of);
   } else if constexpr (detail::is_a<T, std::optional> || detail::is_a<T, std::shared_ptr> ||

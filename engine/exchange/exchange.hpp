@@ -114,6 +114,17 @@ struct ExchangeContext {
   }
 };
 
+/// The form in which the members of an exchange send each other the workers' updates. Algorithms,
+/// whose updates need not be gradients, work only with `updates`.
+enum class ExchangeContent {
+  /// The updates of steps, as the workers computed them.
+  updates,
+  /// Sums of updates.
+  sums,
+  /// Models, or how they have changed.
+  models,
+};
+
 /// The functions that the training role requires of an exchange. One call at a time; not
 /// thread-safe. Messages between members of one epoch arrive once and in order.
 template <class E>
@@ -142,9 +153,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// step, a worker that joins asks the exchange at which step to begin (Enter), and E::workers_max
   /// bounds the number of workers.
   { E::is_barrier } -> std::convertible_to<bool>;
-  /// True if the exchange mixes copies of the model or sums updates, which takes updates that are
-  /// gradients: those of an algorithm need not be sums.
-  { E::needs_gradients } -> std::convertible_to<bool>;
+  /// The form in which members send each other updates.
+  { E::content } -> std::convertible_to<ExchangeContent>;
   /// True if the council decides which members have which ranges (Configuration::ranges). If not,
   /// configurations name no ranges.
   { E::places_ranges } -> std::convertible_to<bool>;

@@ -108,7 +108,7 @@ Layout make_layout(std::vector<models::Parameter> parameters, std::size_t elemen
 }
 
 bool fits(const Range& range, const Slice& slice, std::size_t element_bytes) {
-  const auto& [buffer, offset, count, rows] = slice;
+  const auto& [buffer, offset, count, rows, is_compact] = slice;
   if (rows && !rows->empty() &&
       (range.row_size == 0 || std::ranges::max(*rows) >= range.count / range.row_size))
     return false;

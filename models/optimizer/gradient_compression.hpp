@@ -1,13 +1,5 @@
-/// Threshold compression of gradients: an element is sent only when the absolute value of its
-/// accumulated gradient exceeds a threshold t. Until then the residual keeps the accumulated
-/// gradient, so that no gradient is lost, only delayed. For each element, with the residual r and
-/// the gradient g:
-///
-///     r += g;  |r| <= t: nothing is sent
-///     values:  r is sent, r = 0                       (Aji, Heafield, EMNLP 2017, algorithm 1)
-///     signs:   t sign(r) is sent, r -= t sign(r)      (Strom, Interspeech 2015, section 3)
-///
-/// Plain values and functions; any thread may call them on memory of its own.
+/// Threshold compression of gradients (compressions/threshold.hpp) to indices and values, which
+/// devices compute too. Plain values and functions; any thread may call them on memory of its own.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "starling/models/optimizer/compressions/threshold.hpp"
+
 namespace starling::models {
-
-/// The options of threshold compression.
-struct Threshold {
-  /// values: an element is sent as a float; signs: an element is sent as its sign, one bit.
-  enum class Form { values, signs };
-  /// At least 0; for the form `signs`, above 0.
-  float threshold = 0;
-  Form form = Form::values;
-};
-
-/// Returns true if the threshold is in the form's range. With the form `signs` and threshold 0,
-/// every value sent would be 0.
-[[nodiscard]] constexpr bool is_valid(const Threshold& options) {
-  return options.threshold > 0 ||
-         (options.threshold == 0 && options.form == Threshold::Form::values);
-}
 
 /// The elements that a worker sends.
 struct SparseGradient {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "starling/models/kernels/host_device.hpp"
-#include "starling/models/optimizer/gradient_compression.hpp"
+#include "starling/models/optimizer/compressions/threshold.hpp"
 
 namespace starling::models {
 

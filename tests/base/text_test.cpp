@@ -46,6 +46,12 @@ TEST(Text, PrintsTheTextThatItParses) {
     EXPECT_EQ(print_number(parse_number(text).value()), text);
 }
 
+TEST(Text, PrintsSharesAsShortPercentages) {
+  for (const char* text : {"7", "0.1", "100", "12.5", "1e-05", "0"})
+    EXPECT_EQ(print_percent(parse_number(text).value() / 100), std::string{text} + "%");
+  EXPECT_EQ(print_percent(1.0 / 3), "33.33333333333333%");
+}
+
 TEST(Text, RefusesTextThatIsNotANumber) {
   for (const char* text : {"", "x", "1x", "inf", "nan", "1e999", "+1", " 1"})
     EXPECT_FALSE(parse_number(text).ok()) << text;

@@ -78,8 +78,9 @@ void validate(const core::PeerMessage& peer_message) {
 bool read(Input input) {
   const wire::FrameView frame = frame_in(input);
   const auto kind = wire::kind_of(frame);
-  const auto decoded =
-      with_bounded_heap(heap_bound(input.size()), [&] { return decode_envelope(frame); });
+  // Tensors in a compact form take up to 32 times their bytes.
+  const auto decoded = with_bounded_heap(heap_bound(input.size()) + 32 * input.size(),
+                                         [&] { return decode_envelope(frame); });
   if (!decoded) return false;
   require(kind.ok() && *kind == wire::Kind::envelope,
           "a frame that decodes as an envelope has that kind");

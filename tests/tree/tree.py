@@ -18,6 +18,7 @@ FOLDERS = """
     base base/distributions
     barrier/rules barrier
     models/kernels models/optimizer/optimizers models/optimizer/schedules models/optimizer/clips
+    models/optimizer/compressions
     models/optimizer models
     models/data/source models/data/generators models/data/formats models/data
     models/tabular models/net/layers models/net models/built_in

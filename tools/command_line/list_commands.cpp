@@ -6,7 +6,6 @@
 #include <set>
 
 #include "starling/base/text.hpp"
-#include "starling/tools/program/program_name.hpp"
 #include "starling/tools/train/commands.hpp"
 
 namespace starling::program {
@@ -16,10 +15,6 @@ Result<int> write_stdout(const std::string& text, int code) {
   if (written && std::fflush(stdout) == 0) return code;
   print_error(std::string{"the results cannot be written: "} + std::strerror(errno));
   return job_failed;
-}
-
-void print_error(const std::string& message) {
-  std::fprintf(stderr, "%s: %s\n", program_name().c_str(), printable(message).c_str());
 }
 
 std::string barriers_list(const Registry& registry) {

@@ -20,6 +20,9 @@ inline constexpr ElementType element_type =
 
 [[nodiscard]] Result<ElementType> parse_element_type(std::string_view text);
 [[nodiscard]] std::string print(ElementType type);
+[[nodiscard]] constexpr std::size_t element_bytes(ElementType type) {
+  return type == ElementType::float64 ? 8 : 4;
+}
 
 /// All parameters of a model, one after the other.
 using Weights = std::variant<std::vector<float>, std::vector<double>>;

@@ -187,6 +187,11 @@ std::vector<Key> model_keys() {
       {{"clip", ValueType::text, "CLIP",
         "bounds gradients: " + examples_of<models::Clip>() + " [none]", group},
        [](In in) { return put(in.job.train.clip, models::parse_clip(in.text)); }},
+      {{"compression", ValueType::text, "RULE",
+        "what workers send of a gradient; the rest is added to the next: " +
+            examples_of<models::Compression>() + " [none]",
+        group},
+       [](In in) { return put(in.job.train.compression, models::parse_compression(in.text)); }},
       {{"schedule", ValueType::text, "S",
         "learning rate by samples seen: " + examples_of<models::Schedule>() +
             " [constant; cosine over the whole job for a linear model with the default optimizer]",

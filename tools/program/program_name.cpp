@@ -1,6 +1,9 @@
 #include "starling/tools/program/program_name.hpp"
 
+#include <cstdio>
 #include <filesystem>
+
+#include "starling/base/text.hpp"
 
 namespace starling::program {
 namespace {
@@ -19,5 +22,9 @@ void set_program_name(const char* argv0) {
 }
 
 const std::string& program_name() { return stored_name(); }
+
+void print_error(const std::string& message) {
+  std::fprintf(stderr, "%s: %s\n", program_name().c_str(), printable(message).c_str());
+}
 
 }  // namespace starling::program

@@ -1,4 +1,4 @@
-/// The program's name in its help and its messages.
+/// The program's name in its help and its messages, and errors with it.
 #pragma once
 
 #include <string>
@@ -10,5 +10,8 @@ void set_program_name(const char* argv0);
 
 /// Returns the name that was set, else "starling".
 [[nodiscard]] const std::string& program_name();
+
+/// Prints "<program's name>: <message>" on stderr.
+void print_error(const std::string& message);
 
 }  // namespace starling::program

@@ -65,7 +65,7 @@ class AnyModel {
   /// Returns the defaults with which this model is trained.
   [[nodiscard]] virtual models::Recipe recipe() const = 0;
   /// False for an algorithm whose own hooks apply its updates: it has no use for an optimiser, a
-  /// schedule, weight decay, clipping, batches and epochs.
+  /// schedule, weight decay, clipping, compression, batches and epochs.
   [[nodiscard]] virtual bool learns_by_gradients() const { return true; }
   /// Returns how a job divides the parameters into ranges.
   [[nodiscard]] virtual core::Layout layout(const actor::JobOptions& job) const = 0;

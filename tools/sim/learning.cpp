@@ -54,13 +54,15 @@ sim::ProtocolOptions protocol_options(const SimJob& job, const actor::JobOptions
 }
 
 /// Estimates the memory of a run in bytes. Each worker has a copy of the model and a gradient, and
-/// both may be in flight too. The owners hold the model, and twice its size for the optimiser, and
-/// with packet loss each range has two owners. 16 MiB are for everything else.
-std::uint64_t estimate_bytes(const SimJob& job, const AnyModel& model) {
-  const std::size_t parameter_bytes = model.element_type() == ElementType::float64 ? 8 : 4;
+/// both may be in flight too; if it compresses gradients, it has a residual. The owners hold the
+/// model, and twice its size for the optimiser, and with packet loss each range has two owners. 16
+/// MiB are for everything else.
+std::uint64_t estimate_bytes(const SimJob& job, const AnyModel& model, bool compresses) {
+  const std::size_t parameter_bytes = element_bytes(model.element_type());
   const std::uint64_t model_bytes = model.layout(actor::JobOptions{}).size * parameter_bytes;
   const std::uint64_t owners_bytes = (job.link.loss > 0 ? 6 : 3) * model_bytes;
-  return 4 * job.options.workers * model_bytes + owners_bytes + (std::uint64_t{1} << 24U);
+  return (compresses ? 5 : 4) * job.options.workers * model_bytes + owners_bytes +
+         (std::uint64_t{1} << 24U);
 }
 
 /// Returns the options of run `run`. Runs are numbered barrier by barrier.
@@ -124,9 +126,9 @@ SimRun protocol_figures_of(const sim::LearnOptions& options, sim::ProtocolResult
 }  // namespace
 
 const std::vector<std::string>& learning_keys() {
-  static const std::vector<std::string> keys{"data",     "test",  "split",     "holdout",  "scale",
-                                             "model",    "dtype", "optimizer", "l2",       "clip",
-                                             "schedule", "batch", "shards",    "exchange", "cache"};
+  static const std::vector<std::string> keys{
+      "data", "test", "split",       "holdout",  "scale", "model",  "dtype",    "optimizer",
+      "l2",   "clip", "compression", "schedule", "batch", "shards", "exchange", "cache"};
   return keys;
 }
 
@@ -166,29 +168,39 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
   training->train.job.workers = job.options.workers;
   training->train.job.steps = job.options.steps_max;
   (void)apply_recipe(recipe, training->train, settings, data->train.size());
-  if (auto fits = check_memory(job, settings, estimate_bytes(job, **model), 0); !fits)
+  if (auto fits = check_memory(
+          job, settings, estimate_bytes(job, **model, models::compresses(train.compression)), 0);
+      !fits)
     return std::move(fits).error();
   Learning learning{*std::move(model), *std::move(data), {}, {}};
   learning.options = {.protocol = protocol_options(job, train.job),
                       .optimizer = train.optimizer,
                       .schedule = train.schedule,
                       .clip = train.clip,
+                      .compression = train.compression,
                       .l2 = train.l2,
                       .batch = train.batch,
                       .dynamic_batches = train.dynamic_batches};
   // Workers whose batches change in size end when the samples are taken, not after so many steps.
   if (train.dynamic_batches) learning.options.epochs = job.epochs;
-  learning.learned = {.data = training->data.data,
-                      .model = learning.model->print(),
-                      .optimizer = models::print(train.optimizer),
-                      .batch = actor::print_batch(train),
-                      .shards = core::has_servers(job.mode) ? learning.options.protocol.shards : 0};
+  learning.learned = {
+      .data = training->data.data,
+      .model = learning.model->print(),
+      .optimizer = models::print(train.optimizer),
+      .compression = models::compresses(train.compression) ? models::print(train.compression) : "",
+      .batch = actor::print_batch(train),
+      .shards = core::has_servers(job.mode) ? learning.options.protocol.shards : 0};
   if (train.job.cache)
     if (auto valid = core::check_cache(train.optimizer); !valid)
       return add_location(std::move(valid).error(), settings);
   for (const barrier::Barrier& barrier : job.barriers)
     if (auto valid = check_hand_ins(*learning.model, barrier, train.dynamic_batches); !valid)
       return std::move(valid).error().within(location_or_flag(settings, "barrier"));
+  for (const barrier::Barrier& barrier : job.barriers) {
+    training->train.job.barrier = barrier;
+    if (auto valid = check_compression(*learning.model, training->train); !valid)
+      return std::move(valid).error().within(location_or_flag(settings, "compression"));
+  }
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
     if (auto valid = sim::check(learn_options(job, learning, barrier * job.seeds).protocol); !valid)
       return add_location(std::move(valid).error(), settings);

@@ -5,6 +5,7 @@
 #include "starling/base/text.hpp"
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/files/file_use.hpp"
+#include "starling/tools/job/barrier_notes.hpp"
 #include "starling/tools/program/display.hpp"
 #include "starling/tools/report/folder_output.hpp"
 #include "starling/tools/report/report_files.hpp"

@@ -30,6 +30,8 @@ struct LearningDescription {
   std::string data;
   std::string model;
   std::string optimizer;
+  /// Empty if workers send whole gradients.
+  std::string compression = {};
   std::string batch = {};
   /// The number of servers; 0 in peer mode.
   std::size_t shards = 0;

@@ -189,6 +189,7 @@ void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier
     json["data"] = job.learned->data;
     json["model"] = job.learned->model;
     json["optimizer"] = job.learned->optimizer;
+    if (!job.learned->compression.empty()) json["compression"] = job.learned->compression;
     if (const auto count = parse_count(job.learned->batch))
       json["batch"] = *count;
     else
@@ -255,6 +256,7 @@ std::string describe_protocol(const SimJob& job) {
   if (job.learned) {
     text += fmt::format(": {}, {}, {}, batch {}", job.learned->data, job.learned->model,
                         job.learned->optimizer, job.learned->batch);
+    if (!job.learned->compression.empty()) text += ", compression " + job.learned->compression;
     if (job.learned->shards > 0) text += ", " + print_count(job.learned->shards, "shard");
   }
   text += "; latency " + print(link.latency);

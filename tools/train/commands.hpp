@@ -10,6 +10,7 @@
 #include "starling/base/result.hpp"
 #include "starling/models/device.hpp"
 #include "starling/tools/job/settings.hpp"
+#include "starling/tools/program/program_name.hpp"
 #include "starling/tools/registry/registry.hpp"
 
 namespace starling::program {
@@ -123,8 +124,5 @@ struct Job;
 /// Writes results to stdout and returns `code`. If that fails, prints an error and returns
 /// job_failed.
 [[nodiscard]] Result<int> write_stdout(const std::string& text, int code);
-
-/// Prints "<program's name>: <message>" on stderr.
-void print_error(const std::string& message);
 
 }  // namespace starling::program

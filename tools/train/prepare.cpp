@@ -7,12 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "starling/engine/core/training/compression.hpp"
 #include "starling/engine/core/training/exchanges.hpp"
 #include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/models/batch_sizes.hpp"
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/files/file_use.hpp"
 #include "starling/tools/files/metrics_file.hpp"
+#include "starling/tools/job/barrier_notes.hpp"
 #include "starling/tools/job/target.hpp"
 #include "starling/tools/program/display.hpp"
 #include "starling/tools/registry/built_in.hpp"
@@ -240,9 +242,14 @@ Result<void> check_hand_ins(const AnyModel& model, const barrier::Barrier& barri
              : core::check_without_gradients(barrier);
 }
 
+Result<void> check_compression(const AnyModel& model, const actor::TrainOptions& options) {
+  return core::check_compression(options.compression, options.job.exchange, options.job.barrier,
+                                 model.parameters(), element_bytes(model.element_type()));
+}
+
 Result<void> check_gradient_options(const AnyModel& model, const Settings& settings) {
   if (model.learns_by_gradients()) return {};
-  for (const char* key : {"optimizer", "l2", "clip", "schedule", "batch", "epochs"})
+  for (const char* key : {"optimizer", "l2", "clip", "compression", "schedule", "batch", "epochs"})
     if (const std::string location = location_of(settings, key); !location.empty())
       return Error{location + ": algorithm " + model.print() +
                    " computes its own updates; valid: no " + key};
@@ -267,34 +274,6 @@ bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
     options.schedule =
         models::CosineRate{.samples = static_cast<std::uint64_t>(std::ceil(samples_seen))};
   return true;
-}
-
-void warn_of_unused_recheck(std::span<const barrier::Barrier> barriers, const Settings& settings) {
-  const std::string location = location_of(settings, "recheck");
-  if (location.empty() ||
-      std::ranges::any_of(barriers, [](const auto& b) { return barrier::is_sampled(b); }))
-    return;
-  std::string names;
-  for (const auto& barrier : barriers) names += (names.empty() ? "" : ", ") + print(barrier);
-  print_error(location + ": has no effect under " + names +
-              (barriers.size() == 1 ? ", which draws no one" : ", which draw no one"));
-}
-
-void note_full_quorums(std::span<const barrier::Barrier> barriers, std::size_t workers,
-                       const Settings& settings) {
-  for (const auto& barrier : barriers) {
-    const auto* quorum = std::get_if<barrier::Quorum>(&barrier.rule);
-    const std::size_t seen = barrier::seen_workers(barrier, workers - 1) + 1;
-    if (quorum == nullptr || quorum->share >= 1 || seen == 1 ||
-        quorum->needed(seen) < static_cast<std::ptrdiff_t>(seen))
-      continue;
-    const double smaller_share = 1 - 1 / static_cast<double>(seen);
-    print_error(location_of(settings, "barrier") + ": " + print(barrier) + " waits for all " +
-                std::to_string(seen) + " workers" + (barrier.sample ? " that it sees" : "") +
-                ", as " + print(barrier::Barrier{barrier::Bsp{}, barrier.sample}) +
-                " does; a q of " + print_number(std::floor(100 * smaller_share) / 100) +
-                " or less waits for fewer");
-  }
 }
 
 Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
@@ -357,6 +336,8 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
   const bool is_dynamic = job->train.dynamic_batches;
   if (auto valid = check_hand_ins(**model, job->train.job.barrier, is_dynamic); !valid)
     return with_location(std::move(valid).error(), settings, "barrier");
+  if (auto valid = check_compression(**model, job->train); !valid)
+    return with_location(std::move(valid).error(), settings, "compression");
   if (auto fit = (*model)->accepts_batch(is_dynamic ? 1 : resolved.options.batch); !fit) {
     Error error = std::move(fit).error();
     if (is_dynamic) error.message += "; dynamic batches may have 1 sample; valid: --batch 32";

@@ -22,6 +22,10 @@ namespace starling::program {
 [[nodiscard]] Result<void> check_hand_ins(const AnyModel& model, const barrier::Barrier& barrier,
                                           bool dynamic_batches);
 
+/// Refuses a compression rule that does not suit the model or the other options.
+[[nodiscard]] Result<void> check_compression(const AnyModel& model,
+                                             const actor::TrainOptions& options);
+
 /// Refuses options of learning by gradients for an algorithm that does not.
 [[nodiscard]] Result<void> check_gradient_options(const AnyModel& model, const Settings& settings);
 
@@ -32,13 +36,5 @@ namespace starling::program {
 /// steps and batch.
 [[nodiscard]] bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
                                 const Settings& settings, std::size_t samples);
-
-/// Warns on stderr if the settings have a recheck policy but no barrier draws workers.
-void warn_of_unused_recheck(std::span<const barrier::Barrier> barriers, const Settings& settings);
-
-/// Says on stderr which barriers are quorums that need all the workers that they see. Requires:
-/// there is at least one worker.
-void note_full_quorums(std::span<const barrier::Barrier> barriers, std::size_t workers,
-                       const Settings& settings);
 
 }  // namespace starling::program

@@ -140,6 +140,8 @@ std::string optimizer_text(const ResolvedJob& job) {
     text += job.has_default_schedule ? ", its rate falls over the job"
                                      : ", " + models::print(options.schedule);
   if (options.l2 > 0) text += fmt::format(", l2 {:.3g}", options.l2);
+  if (models::compresses(options.compression))
+    text += ", compression " + models::print(options.compression);
   return text + ", batch " + actor::print_batch(options);
 }
 
@@ -191,18 +193,12 @@ void add_settings(Json& json, const ResolvedJob& job) {
   if (job.learns_by_gradients) json["optimizer"] = models::print(options.optimizer);
   if (options.schedule != models::Schedule{}) json["schedule"] = models::print(options.schedule);
   if (options.l2 > 0) json["l2"] = options.l2;
+  if (models::compresses(options.compression))
+    json["compression"] = models::print(options.compression);
   if (job.learns_by_gradients)
     json["batch"] =
         options.dynamic_batches ? Json(actor::print_batch(options)) : Json(options.batch);
   if (core::has_servers(options.job.mode)) json["shards"] = actor::owner_count(options.job);
-}
-
-/// Return the metrics of the kept model on the training data and on the test data.
-const models::Metrics& train_of(const EndedJob& ended) {
-  return ended.kept.which == Keep::best ? ended.kept.train : ended.outcome.last.train;
-}
-const models::Metrics& test_of(const EndedJob& ended) {
-  return ended.kept.which == Keep::best ? ended.kept.test : ended.outcome.last.test;
 }
 
 Json summary(const EndedJob& ended) {

@@ -60,6 +60,13 @@ void add_kept(Json& json, const EndedJob& ended) {
 
 }  // namespace
 
+const models::Metrics& train_of(const EndedJob& ended) {
+  return ended.kept.which == Keep::best ? ended.kept.train : ended.outcome.last.train;
+}
+const models::Metrics& test_of(const EndedJob& ended) {
+  return ended.kept.which == Keep::best ? ended.kept.test : ended.outcome.last.test;
+}
+
 nlohmann::ordered_json whole_or_real(double value) {
   if (value == std::floor(value)) return static_cast<std::uint64_t>(value);
   return value;

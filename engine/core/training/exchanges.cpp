@@ -28,7 +28,7 @@ ExchangeType type_of() {
           .supports = &E::supports,
           .gathers = E::gathers,
           .is_barrier = E::is_barrier,
-          .needs_gradients = E::needs_gradients,
+          .content = E::content,
           .places_ranges = E::places_ranges,
           .model_lags = model_lags,
           .answerer = &E::answerer,
@@ -119,10 +119,13 @@ Result<void> check_exchange(std::string_view name, Mode mode, const barrier::Bar
 }
 
 Result<void> check_exchange_without_gradients(std::string_view name) {
-  if (!exchange_type(name).needs_gradients) return {};
+  const auto sends_updates = [](const ExchangeType& type) {
+    return type.content == ExchangeContent::updates;
+  };
+  if (sends_updates(exchange_type(name))) return {};
   return Error{"exchange: " + std::string{name} +
                " needs updates that are gradients, and those of this job are not; valid: " +
-               std::string{OwnershipExchange::name} + ", " + std::string{BroadcastExchange::name}};
+               exchanges_where(sends_updates)};
 }
 
 Result<void> check_cache(std::string_view exchange, Mode mode, const barrier::Barrier& barrier) {

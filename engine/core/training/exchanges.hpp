@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <variant>
@@ -59,7 +60,7 @@ struct ExchangeType {
   bool (*supports)(Mode mode);
   bool gathers;
   bool is_barrier;
-  bool needs_gradients;
+  ExchangeContent content;
   bool places_ranges;
   bool model_lags;
   std::optional<MemberId> (*answerer)(const Configuration& configuration, RangeId range);
@@ -72,6 +73,15 @@ struct ExchangeType {
 [[nodiscard]] std::span<const ExchangeType> exchange_types();
 /// The name may have an argument, as in "gossip:ring". Requires: check_exchange(name).
 [[nodiscard]] const ExchangeType& exchange_type(std::string_view name);
+
+/// Returns the names of the exchanges for which `is_valid` is true, as "owners, broadcast".
+template <class IsValid>
+[[nodiscard]] std::string exchanges_where(const IsValid& is_valid) {
+  std::string names;
+  for (const ExchangeType& type : exchange_types())
+    if (is_valid(type)) names += (names.empty() ? "" : ", ") + std::string{type.name};
+  return names;
+}
 
 /// Refuses an unknown name or argument, and suggests the nearest valid one.
 [[nodiscard]] Result<void> check_exchange(std::string_view name);

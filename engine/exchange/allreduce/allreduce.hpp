@@ -17,6 +17,7 @@ class AllreduceExchange : public Rounds {
   static constexpr std::span<const std::string_view> arguments = allreduce_algorithms;
   static constexpr std::string_view summary =
       "every worker has the whole model, and in each step all workers sum their updates";
+  static constexpr ExchangeContent content = ExchangeContent::sums;
 
   explicit AllreduceExchange(const ExchangeOptions& options);
 };

@@ -89,6 +89,7 @@ class TypedRoundSum final : public RoundSum {
 
   void on(Sends& out, Rank from, const SumPiece& piece) override {
     const auto values = piece.values.as<T>();
+    is_compact_ |= piece.values.is_compact;
     collective::Effects<T> effects;
     (void)executor_.on(
         effects, from,
@@ -136,9 +137,10 @@ class TypedRoundSum final : public RoundSum {
     return options_.applier->averages_rounds() ? samples : 1;
   }
 
-  [[nodiscard]] std::vector<T> contribution(const Update* update, Step steps) const {
+  [[nodiscard]] std::vector<T> contribution(const Update* update, Step steps) {
     std::vector<T> vector(parts_.size);
     if (update == nullptr) return vector;
+    if (!update->parts.empty()) is_compact_ |= update->parts.front().values.is_compact;
     T* worker = &vector[parts_.of_workers + elements_of_worker * options_.self];
     worker[0] = static_cast<T>(steps);
     worker[1] = static_cast<T>(update->samples & 0xFFFFU);
@@ -204,7 +206,7 @@ class TypedRoundSum final : public RoundSum {
     if (count > 0)
       message.values = {
           Buffer::view(piece.values, std::as_bytes(std::span{*piece.values}), sizeof(T)), 0, count,
-          nullptr};
+          nullptr, is_compact_};
     return message;
   }
 
@@ -218,6 +220,8 @@ class TypedRoundSum final : public RoundSum {
   /// The sum that was completed last, until it is applied; empty if there is none.
   std::vector<T> sum_;
   RoundScratch scratch_;
+  /// True if the workers compress their updates (Slice::is_compact).
+  bool is_compact_ = false;
 };
 
 }  // namespace

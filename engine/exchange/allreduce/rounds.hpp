@@ -47,7 +47,6 @@ class Rounds {
   static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
   static constexpr bool gathers = false;
   static constexpr bool is_barrier = true;
-  static constexpr bool needs_gradients = true;
   static constexpr bool places_ranges = false;
   static constexpr std::size_t workers_max = allreduce_workers_max;
 

@@ -22,6 +22,7 @@ class AverageExchange : public Rounds {
   static constexpr std::string_view summary =
       "every worker trains a copy of the model, and every few steps all take the mean of the "
       "copies";
+  static constexpr ExchangeContent content = ExchangeContent::models;
 
   explicit AverageExchange(const ExchangeOptions& options);
 

@@ -40,7 +40,7 @@ class BroadcastExchange {
   static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
   static constexpr bool gathers = false;
   static constexpr bool is_barrier = false;
-  static constexpr bool needs_gradients = false;
+  static constexpr ExchangeContent content = ExchangeContent::updates;
   static constexpr bool places_ranges = false;
 
   explicit BroadcastExchange(ExchangeOptions options);

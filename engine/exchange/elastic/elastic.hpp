@@ -53,7 +53,7 @@ class ElasticExchange {
   static constexpr bool supports(Mode) { return true; }
   static constexpr bool gathers = false;
   static constexpr bool is_barrier = false;
-  static constexpr bool needs_gradients = true;
+  static constexpr ExchangeContent content = ExchangeContent::models;
   static constexpr bool places_ranges = true;
   static constexpr bool model_lags = true;
 

@@ -43,7 +43,7 @@ class GossipExchange {
   static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
   static constexpr bool gathers = false;
   static constexpr bool is_barrier = false;
-  static constexpr bool needs_gradients = true;
+  static constexpr ExchangeContent content = ExchangeContent::models;
   static constexpr bool places_ranges = false;
   /// A worker that runs keeps at least this weight of each range: half of the mean. Else a worker
   /// that is faster than those that send to it would have ever less, and the effect of its update

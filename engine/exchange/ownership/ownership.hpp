@@ -25,7 +25,7 @@ class OwnershipExchange {
   static constexpr bool supports(Mode) { return true; }
   static constexpr bool gathers = true;
   static constexpr bool is_barrier = false;
-  static constexpr bool needs_gradients = false;
+  static constexpr ExchangeContent content = ExchangeContent::updates;
   static constexpr bool places_ranges = true;
 
   explicit OwnershipExchange(ExchangeOptions options);

@@ -19,6 +19,7 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,8 +28,10 @@
 #include <utility>
 #include <vector>
 
+#include "starling/engine/core/training/compression.hpp"
 #include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/engine/sim/protocol/protocol.hpp"
+#include "starling/engine/work/compressor.hpp"
 #include "starling/engine/work/gradients.hpp"
 #include "starling/models/batch_sizes.hpp"
 #include "starling/models/evaluate.hpp"
@@ -43,6 +46,8 @@ struct LearnOptions {
   models::Schedule schedule = {};
   /// How each worker clips each of its gradients.
   models::Clip clip = {};
+  /// Which part of each clipped gradient a worker sends.
+  models::Compression compression = {};
   /// The L2 weight decay, for the parameters to which weight decay applies.
   double l2 = 0;
   /// The number of samples that a worker uses in one step, but at most its share of the data.
@@ -95,13 +100,18 @@ requires models::Model<M, D>
               .seed = protocol.seed,
               .epochs = options.epochs,
               .workers = protocol.workers};
-  job.compute = [gradients, seed = protocol.seed, scratch = std::make_shared<core::Scratch>()](
-                    MemberId worker, const core::Compute& read) {
+  const auto compressors = std::make_shared<std::map<MemberId, core::UpdateCompressor>>();
+  job.compute = [gradients, seed = protocol.seed, compression = options.compression, compressors,
+                 scratch = std::make_shared<core::Scratch>()](MemberId worker,
+                                                              const core::Compute& read) {
     Random step_random = Random::stream(seed, worker, read.step);
     core::Gradient gradient =
         gradients->compute(worker, read.step, read.values, step_random, *scratch, read.share,
                            {.samples_max = read.samples_max});
     if (gradient.fault) throw std::runtime_error{*gradient.fault};
+    if (models::compresses(compression))
+      compressors->try_emplace(worker, compression, gradients->layout())
+          .first->second.compress(gradient.update);
     return std::move(gradient.update);
   };
   if (gradients->by_rows())
@@ -137,6 +147,10 @@ requires models::Model<M, D>
   LearnOptions completed = options;
   if (auto valid = core::check_hand_ins(options.protocol.barrier, options.dynamic_batches,
                                         model.parameters());
+      !valid)
+    return std::move(valid).error();
+  if (auto valid = core::check_compression(options.compression, options.protocol.exchange,
+                                           options.protocol.barrier, model.parameters(), sizeof(T));
       !valid)
     return std::move(valid).error();
   if (options.epochs) {

@@ -24,6 +24,20 @@ Deal deal() {
            {.first_epoch = 2, .taken = {{1, 0}, {0, 4}}, .sizes = {24, 40}}}};
 }
 
+/// Returns a tensor with values that travel in a compact form.
+Slice compact_slice_of(std::vector<float> values) {
+  Slice slice = slice_of<float>(std::move(values));
+  slice.is_compact = true;
+  return slice;
+}
+
+/// Returns as many values, all 0 but for the first and the last, which are this.
+std::vector<float> sparse_values(std::size_t count, float value) {
+  std::vector<float> values(count);
+  values.front() = values.back() = value;
+  return values;
+}
+
 ConfigurationPtr shared_configuration() {
   return std::make_shared<const Configuration>(example_configuration());
 }
@@ -88,6 +102,9 @@ std::vector<PeerMessage> example_messages() {
       Value{11, 17, slice_of<float>({1.5F, std::numeric_limits<float>::denorm_min()})},
       Value{11, 17, slice_of<double>({1, 2, 3, 4}, rows({1, 3}))},
       example_push(slice_of<float>({3, 2, 1})),
+      example_push(compact_slice_of(sparse_values(70, 0.1F))),
+      example_push(compact_slice_of(sparse_values(129, -0.5F))),
+      example_push(compact_slice_of({1, -2, 0.5F})),
       entry,
       Ack{11, 18, 2, 6},
       Ended{3, 100},
@@ -125,6 +142,7 @@ std::vector<PeerMessage> example_messages() {
       ModelReply{2, nullptr},
       SumPiece{8, 18, 1, 2, 3, slice_of<float>({1, -2, 3})},
       SumPiece{8, 18, 0, 2, 3, {}},
+      SumPiece{8, 18, 1, 2, 3, compact_slice_of({0.1F, -0.2F, 0.3F})},
       SumProgress{8, 18, 2},
       RoundReport{8, 18},
       RoundReport{8, std::nullopt},

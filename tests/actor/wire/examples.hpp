@@ -10,7 +10,7 @@
 namespace starling::wire {
 
 /// Returns at least one message of each kind, with tensors of both element types, with and without
-/// rows.
+/// rows, and in each compact form.
 std::vector<core::PeerMessage> example_messages();
 
 /// Returns at least one control message of each kind.

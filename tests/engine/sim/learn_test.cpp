@@ -162,6 +162,29 @@ TEST(Learn, ReadsAndPushesOnlyTheRowsThatABatchTouches) {
   EXPECT_LT(traffic_of<core::Push>(result.traffic).bytes, whole);
 }
 
+TEST(Learn, CompressionChangesTheBytesOfPushesAndNotWhatIsAddedUp) {
+  LearnOptions options = options_for(Mode::central, "bsp");
+  options.optimizer = models::Sgd{.lr = 0.1};
+  options.protocol.steps = 20;
+  options.protocol.point_every = 200ms;
+  const auto model = make<models::Softmax<float>>("softmax", digits());
+  const auto run = [&](const char* compression) {
+    options.compression = models::parse_compression(compression).value();
+    return learn(model, digits(), nullptr, options).value();
+  };
+  const auto push_bytes = [](const ProtocolResult& result) {
+    return static_cast<double>(traffic_of<core::Push>(result.traffic).bytes);
+  };
+  const auto whole = run("none");
+  // All that is not 0 is sent.
+  EXPECT_EQ(parameters(run("threshold:t=0")), parameters(whole));
+  const auto top = run("topk:share=1%");
+  EXPECT_LT(push_bytes(top), 0.05 * push_bytes(whole));
+  EXPECT_LT(push_bytes(run("bf16")), 0.51 * push_bytes(whole));
+  EXPECT_LT(metric_value(top.curve.back().metrics, "loss"),
+            metric_value(top.curve.front().metrics, "loss"));
+}
+
 TEST(Learn, RefusesOptionsThatCannotWork) {
   const auto model = make<models::Softmax<float>>("softmax", digits());
   const auto refusal = [&](auto change) {
@@ -186,6 +209,11 @@ TEST(Learn, RefusesOptionsThatCannotWork) {
   EXPECT_EQ(refusal([](auto& o) { o.protocol.replication_factor = 0; }),
             "copies=0: a range needs at least 1 owner");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.slowness = {1, 2}; }), "2 slownesses for 4 workers");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.compression = models::TopK{};
+              o.protocol.barrier = barrier::parse("tuned:progress").value();
+            }).substr(0, 62),
+            "compression topk:share=1%: barrier tuned:progress measures the");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.mode = Mode::peer; }).substr(0, 12), "barrier bsp ");
 }
 

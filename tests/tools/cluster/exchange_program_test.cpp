@@ -1,5 +1,6 @@
 /// Jobs in which every worker has the whole model on three nodes, of which one dies, and which
-/// another one joins; a job whose workers keep what they read; and elastic averaging.
+/// another one joins; a job whose workers keep what they read; elastic averaging; and jobs that
+/// compress gradients.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,10 +13,13 @@
 namespace starling::program {
 namespace {
 
+using namespace std::string_literals;
+
 /// The parameter is the exchange.
 class WholeModels : public Nodes, public testing::WithParamInterface<const char*> {};
 using Cache = Nodes;
 using Elastic = Nodes;
+using Compression = Nodes;
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, WholeModels,
                          testing::Values("broadcast", "gossip", "allreduce", "average:every=3"));
@@ -120,6 +124,26 @@ TEST_F(Cache, MeansAfterNoStepAreRefused) {
   const ProgramResult refused = starling(work_, "train --exchange average:every=0 --steps 3");
   EXPECT_EQ(refused.code, 2);
   EXPECT_NE(refused.err.find("--exchange: average: every: '0'"), std::string::npos) << refused.err;
+}
+
+/// Gradients travel between nodes in a compact form, from which no bit is lost.
+TEST_F(Compression, GivesOnNodesTheModelOfOneProcess) {
+  for (const std::string& flags :
+       {"--exchange allreduce --compression topk:share=2%"s,
+        "--mode central --shards 1 --barrier bsp --compression threshold:t=0.002,signs"s,
+        "--mode central --shards 1 --barrier bsp --compression bf16"s}) {
+    SCOPED_TRACE(flags);
+    const std::string job =
+        "--data digits:n=1000 --model softmax --workers 3 --steps 40 "
+        "--optimizer sgd:lr=0.3 --json --quiet " +
+        flags;
+    const auto loss_of = [&](const std::string& command) {
+      const ProgramResult ran = starling(work_, command + " " + job);
+      EXPECT_EQ(ran.code, 0) << ran.err;
+      return nlohmann::json::parse(ran.out)["test_loss"].get<double>();
+    };
+    EXPECT_EQ(loss_of("submit" + to(0)), loss_of("train"));
+  }
 }
 
 /// The center has copies on other nodes, so it outlives the node.

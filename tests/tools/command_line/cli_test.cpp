@@ -40,7 +40,7 @@ TEST(Help, ForTrainNamesEveryKey) {
                           "resume",     "save",       "metrics",
                           "json",       "quiet",      "dtype",
                           "copies",     "device",     "report",
-                          "trace"})
+                          "trace",      "compression"})
     EXPECT_TRUE(contains(ran.out, "\n  --" + std::string{key} + " ")) << key;
   for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
 }

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "starling/engine/core/wire_size.hpp"
-#include "tests/engine/core/membership_fixture.hpp"
+#include "tests/engine/core/membership/membership_fixture.hpp"
 
 namespace starling::core {
 namespace {

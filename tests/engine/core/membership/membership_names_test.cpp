@@ -1,7 +1,7 @@
 /// Tests which of two nodes with the same name stays in the cluster.
 #include <gtest/gtest.h>
 
-#include "tests/engine/core/membership_fixture.hpp"
+#include "tests/engine/core/membership/membership_fixture.hpp"
 
 namespace starling::core {
 namespace {

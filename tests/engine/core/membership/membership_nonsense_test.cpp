@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/engine/core/membership_fixture.hpp"
+#include "tests/engine/core/membership/membership_fixture.hpp"
 
 namespace starling::core {
 namespace {

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "starling/models/optimizer/compressions/compression_rule.hpp"
+
+namespace starling::models {
+
+/// Sends each element with the precision of bfloat16, the upper half of a float, rounded to the
+/// nearest; of two equally near ones to the even one. The rounding error stays in the residual.
+struct Bf16 {
+  static constexpr std::string_view name = "bf16";
+  static constexpr std::string_view example = "bf16";
+  static constexpr bool sends_few_elements = false;
+
+  static Bf16 parse(SpecReader&) { return {}; }
+  [[nodiscard]] std::string options() const { return {}; }
+
+  void compress(std::span<const float> g, std::span<float> residual, std::span<float> sent) const;
+
+  bool operator==(const Bf16&) const = default;
+};
+
+}  // namespace starling::models

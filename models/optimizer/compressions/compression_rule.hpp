@@ -1,0 +1,29 @@
+/// The interface of a rule that compresses gradients.
+#pragma once
+
+#include <concepts>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "starling/base/alternatives.hpp"
+
+namespace starling::models {
+
+/// A rule that decides which part of a gradient a worker sends. The rest stays in the worker's
+/// residual, and is added to the next gradient, so that it is delayed, but not lost.
+template <class C>
+concept CompressionRule = Alternative<C> &&
+    requires(const C rule, std::span<const float> g, std::span<float> residual,
+             std::span<float> sent) {
+  /// An example for `--help`.
+  { C::example } -> std::convertible_to<std::string_view>;
+  /// True if most elements are not sent at all, until later. A sum of such gradients is short, too.
+  { C::sends_few_elements } -> std::convertible_to<bool>;
+  /// Adds g to the residual, and moves the part that is sent from there to `sent`, whose former
+  /// values do not matter. Without rounding, sent + residual = g + former residual. Requires: three
+  /// spans of the same size that do not overlap, and finite values.
+  rule.compress(g, residual, sent);
+};
+
+}  // namespace starling::models

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <algorithm>
+
+#include "starling/models/optimizer/compressions/compression_rule.hpp"
+
+namespace starling::models {
+
+/// Sends each gradient as it is, and has no residual.
+struct NoCompression {
+  static constexpr std::string_view name = "none";
+  static constexpr std::string_view example = "none";
+  static constexpr bool sends_few_elements = false;
+
+  static NoCompression parse(SpecReader&) { return {}; }
+  [[nodiscard]] std::string options() const { return {}; }
+
+  void compress(std::span<const float> g, std::span<float>, std::span<float> sent) const {
+    std::ranges::copy(g, sent.begin());
+  }
+
+  bool operator==(const NoCompression&) const = default;
+};
+
+}  // namespace starling::models
