@@ -11,8 +11,9 @@ using namespace std::chrono_literals;
 /// The longest time that a client may pause a job for. A job must not stay paused if the client
 /// ends before it lets the workers continue.
 constexpr std::chrono::milliseconds pause_max = 10s;
-/// A node that does not answer is asked for this long to stop a job, and then again after a pause.
+/// How long this node waits for another node's answer to a request to stop a job.
 constexpr std::chrono::milliseconds stop_timeout = 10s;
+/// The time from a failed request until this node repeats it.
 constexpr std::chrono::milliseconds stop_again_after = 1s;
 
 }  // namespace
@@ -22,14 +23,14 @@ wire::Refused ClusterNode::Impl::refuse_unknown(JobId id) {
 }
 
 void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddress& address) {
-  // After a partition, that node may still run a job that was closed in the meantime.
+  // The job is closed here, but the node at `address` missed that, for example in a partition.
   if (closed_jobs_.contains(job.job))
     return ask(address, wire::CloseJob{job.job}, 2s, [](const auto&) {});
   const bool is_running =
       std::ranges::any_of(job.local_members, [](const wire::MemberStatus& member) {
         return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
       });
-  // While too many closed jobs are torn down, this node does not join; it tries again later.
+  // The last condition: too many closed jobs are still being torn down. A later call tries again.
   if (!is_running || job.state != wire::JobState::running || !job.give_up_reason.empty() ||
       find(job.job) || is_leaving_ || prepared_.is_busy() || reaper_->count() >= teardowns_max)
     return;
@@ -117,12 +118,12 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob&
   if (!is_running)
     for (const JobId previous_id : request.previous_ids)
       adopt_preparations(previous_id, request.job);
-  // leave() lets the members that run at its call leave; members started later would never do so.
+  // leave() reaches only the members that run when it is called. A later one would never leave.
   if (is_leaving_ && !is_running) {
     drop_preparations(request.job);
     return reply(requester, wire::Refused{"this node is leaving"});
   }
-  join_attempts_[request.job] = now();
+  join_attempts_[request.job] = now();  // so that try_to_join() does not join this job, too
   const auto started = start_job(request.job, request.initial_configuration, std::nullopt);
   reply(requester, started ? wire::ReplyBody{wire::Done{}}
                            : wire::ReplyBody{wire::Refused{started.error().message}});
@@ -154,7 +155,7 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
     return age ? job->join(configuration, options_.workers, random_) : job->found(configuration);
   });
   if (!started) {
-    reaper_->destroy(std::move(job));  // its own actors may take long to end
+    reaper_->destroy(std::move(job));  // waits for the user's actors, which may take long to end
     return std::move(started).error();
   }
   {
@@ -185,14 +186,14 @@ void ClusterNode::Impl::stop_at(NodeId node, JobId id) {
       configuration->members, [&](const core::Member& member) { return member.node == node; });
   if (address.empty() || !has_member) return;
   ask({node, address}, wire::StopJob{id}, stop_timeout, [this, node, id](const auto& reply) {
-    // A node may answer late, or may only be about to start the job.
+    // Asks again: the node may be slow, or may not have started the job yet.
     if (!reply || !std::holds_alternative<wire::Done>(*reply))
       loop_.post_after(stop_again_after, [this, node, id] { stop_at(node, id); });
   });
 }
 
-/// A client that submits a job again gives it a new id: this node keeps what it has prepared for
-/// the earlier submission, and ends its job.
+/// A client that submits a job again gives it a new id. This node uses its preparations for the new
+/// id, and closes the job that has the previous one.
 void ClusterNode::Impl::adopt_preparations(JobId previous_id, JobId new_id) {
   prepared_.change_id(previous_id, new_id);
   slots_.change_id(previous_id, new_id);
@@ -242,7 +243,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::SubmitJob
       !is_free)
     return reply(requester, wire::Refused{.why = "node " + name_ + " " + is_free.error().message,
                                           .is_name_taken = true});
-  // submit() copies the settings for each node, so they are checked first.
+  // submit() copies the settings for each node, so settings that are too large are refused before.
   if (auto valid = PreparedJobs::check_settings(request.settings); !valid)
     return reply(requester, wire::Refused{valid.error().message});
   if (submissions_.open_count() >= options_.limits.jobs)

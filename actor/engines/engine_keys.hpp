@@ -1,5 +1,6 @@
-/// The names (*keys*) and shapes of an engine's tensors, and the ranges into which each tensor is
-/// divided. Internal to the engines. In names, `k` is the position of a key among all keys.
+/// An engine's tensors, which are called *keys* because users find them by name, and the ranges
+/// into which each is divided. Internal to the engines. A parameter `k` is the position of a key
+/// among all keys.
 #pragma once
 
 #include <span>
@@ -55,8 +56,8 @@ class KeyTable {
 
   /// Returns the position of a key. The Error for an unknown name suggests the nearest known one.
   [[nodiscard]] Result<std::size_t> find(std::string_view name) const;
-  /// Returns an Error if key `k` is dense, or if a row does not exist or is repeated. Requires:
-  /// `rows` are sorted.
+  /// Returns an Error if key `k` is dense, because a step reads it whole, or if a row does not
+  /// exist or is repeated. Requires: `rows` are sorted.
   [[nodiscard]] Result<void> check_selected_rows(std::size_t k,
                                                  std::span<const std::uint32_t> rows) const;
   /// Splits rows of key `k` by range. Requires: check_selected_rows() accepts them.

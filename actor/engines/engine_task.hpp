@@ -1,4 +1,4 @@
-/// The Task whose steps call the hooks that a user gave to an engine. Internal to the engines.
+/// A Task that calls a user's hooks (schedule, push, pull) in each step. Internal to the engines.
 #pragma once
 
 #include <functional>
@@ -53,6 +53,7 @@ struct StepState {
   const KeyTable& keys;
   const Fetcher& fetcher;
   std::uint32_t worker_count;
+  /// The part of the job's work that this worker does.
   core::WorkShare share;
   core::MemberId worker;
   core::Step step;
@@ -75,7 +76,8 @@ class EngineTask final : public Task {
         fetcher_(std::move(fetcher)) {}
 
   [[nodiscard]] Fetcher& fetcher() noexcept { return fetcher_; }
-  /// Returns the function by which owners apply updates: the hook `pull`, or addition without it.
+  /// Returns the function with which owners apply an update to a value: the user's hook `pull`, or
+  /// addition if there is none.
   [[nodiscard]] core::Merge<T> merge() const;
 
   [[nodiscard]] const core::Layout& layout() const override { return keys_->layout(); }
@@ -88,7 +90,8 @@ class EngineTask final : public Task {
   void set_evaluate(std::function<models::Metrics(const Tensors<T>&)> evaluate) {
     evaluate_ = std::move(evaluate);
   }
-  /// The metrics do not depend on data, so they count as those on test data.
+  /// The user's function gets the model and no samples. So its metrics are reported once, as those
+  /// on test data.
   models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,
                            Scratch&) override {
     return evaluate_ && !on_training_data ? evaluate_(Tensors<T>{*keys_, model})

@@ -12,7 +12,7 @@ namespace starling::flow {
 
 /// Writes into a temporary folder beside the final path; commit() renames it. Without commit(), the
 /// destructor removes the temporary folder and its files. Several threads may call part_path() at
-/// once; only one may call commit(), after that.
+/// once, but none while a thread calls commit().
 class OutputFolder {
  public:
   /// Returns an Error if `path` exists, or if no temporary folder can be made beside it.
@@ -26,7 +26,7 @@ class OutputFolder {
   /// and in the final one after it.
   [[nodiscard]] std::string part_path(Part part) const;
   /// Gives the folder its final name. Returns an Error if that name is taken meanwhile. Requires:
-  /// was not successful before.
+  /// no earlier call has succeeded.
   Result<void> commit();
 
  private:
@@ -38,8 +38,9 @@ class OutputFolder {
   std::string temporary_;
 };
 
-/// The file of one part. The constructor empties a file that a failed attempt has left. It and all
-/// functions throw TaskFailure if the file cannot be written. Not thread-safe.
+/// The file of one part. The constructor empties a file that a failed attempt has left. All
+/// functions throw TaskFailure if the file cannot be written, as the constructor does. Not
+/// thread-safe.
 class PartFile {
  public:
   explicit PartFile(std::string path);

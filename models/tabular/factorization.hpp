@@ -36,7 +36,7 @@ class Factorization {
 
   [[nodiscard]] std::vector<Parameter> parameters() const;
   void initialise(std::span<T> w, Random& random) const;
-  /// Refuses data of another shape, and ids for which the parameters have no row.
+  /// Returns an Error for data of another shape, or with an id that has no row in the parameters.
   [[nodiscard]] Result<void> accepts(const Table& data) const;
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,

@@ -17,9 +17,9 @@ namespace starling::program {
 /// second, and so on; the order of the barriers rotates from seed to seed, so that other load on
 /// the machine affects all barriers alike.
 ///
-/// During a run, a copy of the model is read from the servers each time that the workers' mean step
-/// has grown by one. For each instant of the report, the last copy before it is kept. The copies
-/// are evaluated after the run, so that evaluations do not slow it down.
+/// During a run, a copy of the model is read from its owners each time that the workers' mean step
+/// has grown by one. The report shows the accuracy at some times of the run; for each of them, the
+/// latest earlier copy is kept. Copies are evaluated after the run, so as not to slow it down.
 ///
 /// Returns the runs of each barrier, or the error of the first run that failed. Requires:
 /// check_accuracy() returns no error.

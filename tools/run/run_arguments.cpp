@@ -8,7 +8,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the flags of a flow, after those that all flows have.
+/// Returns the flags that all flows have, followed by those of `flow`.
 std::vector<KeyDescription> keys_of_flow(const FlowEntry& flow) {
   std::vector<KeyDescription> keys{
       {"input", ValueType::texts, "FILE", "a text file, plain or gzip; repeat it for more",

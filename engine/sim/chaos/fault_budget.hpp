@@ -1,7 +1,7 @@
 /// Decides whether a fault may be injected into a replicated job that must survive it. The job
-/// guarantees that no acknowledged update is lost, and that it goes on, on condition that at any
-/// time a majority of the council lives and every range has some owner that no member suspects. A
-/// fault that would break this condition exceeds the budget. Not thread-safe.
+/// loses no acknowledged update and does not stop as long as, at any time, a majority of the
+/// council lives and every range has some owner that no member suspects. The budget allows only
+/// faults after which this holds. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace starling::sim {
 
 /// The true condition of a node, which other nodes cannot know.
 struct Condition {
-  /// The node's core; nullptr if no process runs.
+  /// The protocol state of the process that runs as this node; nullptr if none runs.
   const InvariantChecker::MemberCore* core = nullptr;
   bool frozen = false;
   /// True if its process is about to end.
@@ -34,24 +34,24 @@ class FaultBudget {
   FaultBudget(const Scenario& scenario, const InvariantChecker& checker,
               std::vector<Condition> conditions, std::vector<NodeSet> groups, std::size_t deaths);
 
-  /// Returns true if the other nodes may suspect `node`, because it is silent for a while, or
-  /// declare it dead by mistake.
+  /// Returns true if the budget allows a fault that makes others suspect `node`, which is silent
+  /// for a while, or declare it dead by mistake.
   [[nodiscard]] bool allows_suspicion(NodeId node) const {
     return ranges_survive_without(set_of(node));
   }
-  /// Returns true if the other nodes may suspect `node` and `other`, one after the other.
+  /// Returns true if it allows such a fault of `node` and then one of `other`.
   [[nodiscard]] bool allows_suspicion(NodeId node, NodeId other) const {
     return ranges_survive_without(set_of(node) | set_of(other));
   }
-  /// Returns true if the process of `node` may end.
+  /// Returns true if it allows the process of `node` to end.
   [[nodiscard]] bool allows_death(NodeId node) const {
     return ranges_survive_without(set_of(node)) && councils_survive_without(set_of(node));
   }
-  /// Returns true if the nodes in `group` may be partitioned from the others, in one direction or
-  /// both.
+  /// Returns true if it allows a partition of the nodes in `group` from the others, in one
+  /// direction or both.
   [[nodiscard]] bool allows_partition(NodeSet group) const;
-  /// Returns true if a partition of `group` from the others may last so long that one side goes on
-  /// without the other for good.
+  /// Returns true if it allows this partition to last so long that one side goes on without the
+  /// other for good.
   [[nodiscard]] bool allows_lasting_partition(NodeSet group) const;
 
  private:
