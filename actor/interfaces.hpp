@@ -54,8 +54,8 @@ using MemberActor =
               std::vector<core::RangeState>(ReadRanges),  // Asks for ranges it is primary of.
               void(quit_atom)>;                           // The job is over.
 
-/// A member, near or far, as actors that are not members see it: it answers questions, within 10 s
-/// or with an error, but takes nothing that only members may say.
+/// A member, on this node or another, as actors that are not members see it. It answers questions
+/// within 10 s or with an error, and accepts none of the messages that members send each other.
 using MemberHandle =
     Interface<core::Step(step_atom),          // Asks a worker for its step, even while it computes.
               core::StepsReport(steps_atom),  // Asks the coordinator for the workers' steps.

@@ -26,7 +26,8 @@ class SpillFolder;
 struct MapReduceOptions {
   /// The threads that compute parts, from 1 to 32.
   std::size_t threads = 4;
-  /// The number of parts of containers, generators and shuffles that do not name another. Above 0.
+  /// The number of parts of a container, a generator or a shuffle if the caller gives none. Above
+  /// 0.
   Part parts = 16;
   /// Bytes that the records of shuffles and caches may take before they spill; from 1 MiB on. The
   /// results of actions, and the values of one key in group_by_key() and joins, are not counted.
@@ -40,14 +41,15 @@ struct MapReduceOptions {
   std::uint64_t split_bytes = std::uint64_t{8} << 20U;
   /// A job ends with an error if a part has failed this many times. Above 0.
   std::uint32_t attempts = 2;
-  /// Called when a task of a stage begins and when it is done, with what the stage has done so far:
-  /// by any thread, but for one job only by one at a time. It must return soon.
+  /// Called when a task begins or succeeds, with the progress of its stage. Any thread may call it,
+  /// but a job makes one call at a time, and its other threads may wait meanwhile: return soon.
   std::function<void(const StageProgress&)> on_progress = {};
   /// Asked now and then by all tasks, if set. Once it returns true, the job ends with an error.
   std::function<bool()> is_stopped = {};
 };
 
-/// Sets keep what they need of their engine alive. Thread-safe, except for moving.
+/// A set keeps alive what it needs of its engine, so it may outlive the engine. Thread-safe, except
+/// for moving.
 class MapReduce {
  public:
   /// An Error names an option that cannot work.

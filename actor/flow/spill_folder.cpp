@@ -80,7 +80,8 @@ class SpillFolder::File : public SpillFile {
   }
 
  private:
-  /// Returns the offset of `bytes` new bytes. Opens the file if they are the first.
+  /// Reserves the next `bytes` bytes of the file, and returns their offset. The first call opens
+  /// the file.
   std::uint64_t allocate(std::size_t bytes) {
     const std::lock_guard lock{mutex_};
     if (descriptor_ < 0) open();

@@ -50,7 +50,8 @@ class JobRun {
     }
   }
 
-  /// Requires: all calls of work() have returned.
+  /// Keeps the outputs of cached stages for later jobs. Returns the outputs of the last stage, or
+  /// the job's error. Requires: all calls of work() have returned.
   Result<std::vector<Output>> finish() {
     if (const Error* error = scheduler_.error()) return *error;
     for (std::size_t id = 0; id < stages_.size(); ++id)
@@ -63,7 +64,7 @@ class JobRun {
   struct StageRun {
     /// Where the tasks of this job write their outputs.
     std::shared_ptr<KeptOutputs::Parts> made;
-    /// The outputs: `made`, or those that an earlier job has left.
+    /// The outputs that later stages read: `made`, or those that an earlier job has kept.
     std::shared_ptr<const KeptOutputs::Parts> outputs;
     std::shared_ptr<SpillFile> file;
     Part parts_done = 0;
@@ -79,7 +80,8 @@ class JobRun {
                 storage_, file_of(id.stage), options_.is_stopped};
   }
 
-  /// The storage makes a file on the disk only when something is written to it.
+  /// Returns the spill file that all tasks of the stage share. The disk has no such file until a
+  /// task writes to it.
   const std::shared_ptr<SpillFile>& file_of(StageId id) {
     StageRun& stage = stages_[id];
     if (!stage.file) stage.file = storage_.make_file();

@@ -1,9 +1,9 @@
-/// The compact form in which a slice of floats travels if most of its elements are 0, or have few
-/// digits, as compressed gradients have. Nothing is rounded: the receiver gets the same bits.
+/// The compact form in which a slice of floats travels if many of its elements are 0, or if the
+/// lower 16 bits of all are 0, as in compressed gradients. The receiver gets the same bits.
 ///
 ///     halves   the upper 16 bits of each element; the lower ones are 0
-///     sparse   one bit for each element, which is set if any of the element's bits is set; then
-///              the elements whose bit is set
+///     sparse   a mask with one bit for each element, 0 if all bits of the element are 0; then the
+///              elements whose mask bit is 1
 ///
 /// Pure functions; thread-safe.
 #pragma once
@@ -18,7 +18,7 @@ namespace starling::core {
 struct CompactForm {
   bool has_halves = false;
   bool is_sparse = false;
-  /// The number of elements that the form contains: of all, or of those of which a bit is set.
+  /// The number of elements that the form contains: all, or those whose mask bit is 1.
   std::uint32_t elements = 0;
 
   bool operator==(const CompactForm&) const = default;
@@ -34,8 +34,8 @@ struct CompactForm {
 [[nodiscard]] std::vector<std::byte> to_compact(const CompactForm& form,
                                                 std::span<const float> elements);
 
-/// Sets all elements of `out` from bytes that to_compact() returned for as many. Returns false for
-/// bytes that it does not return. Requires: bytes.size() == compact_size(form, out.size()).
+/// Decodes into `out` what to_compact() returned for out.size() elements. Returns false for bytes
+/// that it cannot have returned. Requires: bytes.size() == compact_size(form, out.size()).
 [[nodiscard]] bool from_compact(const CompactForm& form, std::span<const std::byte> bytes,
                                 std::span<float> out);
 

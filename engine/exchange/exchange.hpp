@@ -66,8 +66,8 @@ struct ReadDone {
   Step step;
   std::vector<Value> values;
 };
-/// The answer to a Write or an Enter: the update counts, because everybody whom the barrier lets
-/// pass after this reads it, as far as the exchange promises that.
+/// The answer to a Write or an Enter: the update counts. Workers that the barrier lets pass after
+/// this answer read the update, as far as the exchange promises that.
 struct Written {
   /// That of the Write or Enter; if the exchange is the barrier, an Enter is answered with the step
   /// after which the worker begins.
@@ -138,8 +138,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// may, E::check_argument(argument) returns an error for those that may not.
   { E::arguments } -> std::convertible_to<std::span<const std::string_view>>;
   /// The messages between members that only this exchange has. For each of them there is a function
-  /// on(context, from, message), which returns false if the sender must be sent the configuration
-  /// because it knows another one, and a function is_valid(scope, message) that says whether the
+  /// on(context, from, message), which returns false if the sender knows another configuration and
+  /// must be sent this member's, and a function is_valid(scope, message) that says whether the
   /// sender may send it. `message` is a reference or a shared pointer.
   typename E::Messages;
   /// One line for help texts: how an update becomes what others read.

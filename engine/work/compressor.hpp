@@ -12,17 +12,17 @@
 
 namespace starling::core {
 
-/// Holds one worker's residual: the gradients that the worker has not sent yet, in the unit of its
-/// latest gradient. One call at a time.
+/// Holds one worker's residual: the part of its gradients that the worker has not sent yet. One
+/// call at a time.
 class UpdateCompressor {
  public:
   /// Requires: check_compression() accepts the rule for this layout.
   UpdateCompressor(const models::Compression& rule, std::shared_ptr<const Layout> layout);
 
-  /// Replaces the values of `update` by those that are sent now. A gradient is a mean over its
-  /// samples, so if their number changes, the residual is scaled by the inverse: what is added up
-  /// is the sum over samples. Requires: `update` has all ranges as one vector of floats, as
-  /// Gradients::compute() returns them.
+  /// Replaces the values of `update` by those that are sent now. A gradient is a mean over samples.
+  /// If the last gradient had m samples and this one has n, the residual is first multiplied by
+  /// m / n, so that both are sums over samples, divided by n. Requires: `update` has all ranges as
+  /// one vector of floats, as Gradients::compute() returns them.
   void compress(Update& update);
 
   [[nodiscard]] const std::vector<float>& residual() const noexcept { return residual_; }
@@ -36,8 +36,9 @@ class UpdateCompressor {
 
   models::Compression rule_;
   std::shared_ptr<const Layout> layout_;
-  /// All elements, except those of parameters that are not trained if the rule sends few elements:
-  /// a running mean must not wait until it is among the largest, and is sent whole.
+  /// The elements that the rule compresses: all, unless the rule sends few elements. Such a rule
+  /// skips parameters that are not trained, such as running means, which are sent whole: their
+  /// changes could otherwise wait in the residual for long.
   std::vector<Run> runs_;
   /// The residual of the elements in runs_, one run after the other.
   std::vector<float> residual_;

@@ -27,7 +27,7 @@ using Compression = std::variant<NoCompression, TopK, Threshold, Bf16>;
 
 /// Returns true if workers send less than their whole gradients.
 [[nodiscard]] bool compresses(const Compression& compression);
-/// Returns true if the rule sends most elements only later.
+/// Returns true if an update contains only a few elements, and the others wait in the residual.
 [[nodiscard]] bool sends_few_elements(const Compression& compression);
 
 /// Calls the rule's compress().

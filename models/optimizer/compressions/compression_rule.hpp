@@ -18,11 +18,12 @@ concept CompressionRule = Alternative<C> &&
              std::span<float> sent) {
   /// An example for `--help`.
   { C::example } -> std::convertible_to<std::string_view>;
-  /// True if most elements are not sent at all, until later. A sum of such gradients is short, too.
+  /// True if an update contains only a few elements, and the others wait in the residual. A sum of
+  /// such updates has few elements, too.
   { C::sends_few_elements } -> std::convertible_to<bool>;
-  /// Adds g to the residual, and moves the part that is sent from there to `sent`, whose former
-  /// values do not matter. Without rounding, sent + residual = g + former residual. Requires: three
-  /// spans of the same size that do not overlap, and finite values.
+  /// Adds g to the residual, then moves the part to be sent from the residual to `sent`, which is
+  /// overwritten. Apart from rounding of the sum, sent + residual = g + former residual. Requires:
+  /// three spans of the same size that do not overlap, and finite values.
   rule.compress(g, residual, sent);
 };
 

@@ -16,7 +16,7 @@ namespace starling::models {
 
 /// The options of one update.
 struct ApplyOptions {
-  /// A factor of the learning rate: the schedule's factor times the update's sample weight.
+  /// The learning rate is multiplied by it: the schedule's factor times the update's sample weight.
   double rate_scale = 1;
   /// The weight decay: l2 * w is added to the gradient.
   double l2 = 0;
@@ -36,10 +36,10 @@ struct Slots {
   }
 };
 
-/// A function object with the arithmetic of one update: changes one element w of the parameters by
-/// g, the gradient by w plus l2 * w. It holds only numbers, because it is copied to devices as
-/// bytes. Its operator() is marked STARLING_INLINE and STARLING_HOST_DEVICE: optimizer.cpp calls it
-/// in a loop, and models/cuda/training/device_update.cu in a kernel.
+/// A function object that makes one update of one parameter w in place. The argument g is the
+/// derivative of the loss by w, plus l2 * w. The object holds only numbers, because it is copied to
+/// devices as bytes. Its operator() is marked STARLING_INLINE and STARLING_HOST_DEVICE:
+/// optimizer.cpp calls it in a loop, and models/cuda/training/device_update.cu in a kernel.
 template <class U, class T>
 concept UpdateOf = std::is_trivially_copyable_v<U> &&
     requires(const U update, T g, T& w, const Slots<T>& slots) {
@@ -54,7 +54,7 @@ concept OptimizerRule = Alternative<O> && requires(const O optimizer, const Appl
   { optimizer.lr } -> std::convertible_to<double>;
   /// The number of slots, the state tensors; all start at zero.
   { optimizer.slots() } -> std::same_as<std::size_t>;
-  /// The arithmetic of the update that the options describe.
+  /// Returns the function object that makes updates with these options.
   { optimizer.template update<float>(options) } -> UpdateOf<float>;
   { optimizer.template update<double>(options) } -> UpdateOf<double>;
 };
