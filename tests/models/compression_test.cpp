@@ -89,7 +89,7 @@ TEST(Compression, ThresholdSendsWhatDevicesSend) {
       for (float& x : g) x = static_cast<float>(random.normal());
       std::vector<float> sent(500);
       compress(rule(text), g, residual, sent);
-      const auto& threshold = std::get<Threshold>(rule(text));
+      const auto threshold = std::get<Threshold>(rule(text));
       std::vector<float> expanded(500);
       expand(threshold, compress(threshold, g, other_residual), expanded);
       ASSERT_EQ(sent, expanded);
