@@ -16,7 +16,7 @@ std::uint32_t bits_of(float element) { return std::bit_cast<std::uint32_t>(eleme
 
 std::size_t words_of(std::size_t count) { return (count + bits_of_word - 1) / bits_of_word; }
 
-/// Writes elements to bytes that end with a multiple of 4; unused bytes are 0.
+/// Writes elements, or their upper halves, one after the other.
 class Writer {
  public:
   Writer(bool has_halves, std::span<std::byte> out) : has_halves_(has_halves), out_(out) {}

@@ -10,18 +10,12 @@
 #include <limits>
 #include <vector>
 
-#include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
+#include "starling/models/kernels/kernels.hpp"
 #include "starling/models/optimizer/threshold_element.hpp"
 
 namespace starling::models {
 namespace {
-
-/// Adds g to the residual.
-void add(std::span<const float> g, std::span<float> residual) {
-  STARLING_CHECK(g.size() == residual.size());
-  for (std::size_t i = 0; i < g.size(); ++i) residual[i] += g[i];
-}
 
 /// Returns the shortest decimal text of a float; print_number() would print the double.
 std::string print_shortest(float x) {
@@ -62,7 +56,7 @@ std::string Threshold::options() const {
 
 void Threshold::compress(std::span<const float> g, std::span<float> residual,
                          std::span<float> sent) const {
-  add(g, residual);
+  axpy(1.0F, g, residual);
   for (std::size_t i = 0; i < residual.size(); ++i) {
     const float sum = residual[i];
     const bool is_over = is_sent(*this, sum);
@@ -94,7 +88,7 @@ std::string TopK::options() const {
 
 void TopK::compress(std::span<const float> g, std::span<float> residual,
                     std::span<float> sent) const {
-  add(g, residual);
+  axpy(1.0F, g, residual);
   std::ranges::fill(sent, 0.0F);
   if (residual.empty()) return;
   const auto count = std::max<std::size_t>(
@@ -117,7 +111,7 @@ void TopK::compress(std::span<const float> g, std::span<float> residual,
 
 void Bf16::compress(std::span<const float> g, std::span<float> residual,
                     std::span<float> sent) const {
-  add(g, residual);
+  axpy(1.0F, g, residual);
   for (std::size_t i = 0; i < residual.size(); ++i) {
     sent[i] = nearest_bf16(residual[i]);
     residual[i] -= sent[i];
