@@ -54,6 +54,20 @@ using MemberActor =
               std::vector<core::RangeState>(ReadRanges),  // Asks for ranges it is primary of.
               void(quit_atom)>;                           // The job is over.
 
+/// One member of a job that runs a flow.
+using FlowMemberActor = Interface<void(start_atom),        // Found or join.
+                                  void(EnvelopePtr),       // A packet has arrived.
+                                  void(TimerFired),        // A timer of its core has fired.
+                                  void(LivenessUpdate),    // Another member is dead, or alive.
+                                  void(FlowActionBegun),   // The program needs a result.
+                                  void(FlowPartEnded),     // A part was computed.
+                                  void(FlowInput),         // Anything else that its core takes.
+                                  void(FlowProgramEnded),  // The program has returned.
+                                  void(core::Stop),        // Begin no further part.
+                                  void(leave_atom),        // Leave the job.
+                                  void(report_atom),       // Publish its state to its node.
+                                  void(quit_atom)>;        // The job is over.
+
 /// A member, on this node or another, as actors that are not members see it. It answers questions
 /// within 10 s or with an error, and accepts none of the messages that members send each other.
 using MemberHandle =

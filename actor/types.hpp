@@ -10,9 +10,11 @@
 
 #include "starling/actor/caf.hpp"
 #include "starling/engine/core/deals/deal.hpp"
+#include "starling/engine/core/flow/messages.hpp"
 #include "starling/engine/core/member/peer_message.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/worker/worker.hpp"
+#include "starling/engine/flow/plan/plan.hpp"
 #include "starling/models/model.hpp"
 
 namespace starling::actor {
@@ -164,6 +166,23 @@ struct MemberReport {
   std::vector<core::WorkerProgress> gone = {};
 };
 
+/// An input for a member that runs a flow, from its program or from a thread that computes parts.
+using FlowInput = core::AnyOf<core::FlowInputs>;
+/// The program of a flow begins an action.
+struct FlowActionBegun {
+  core::ActionPtr action;
+  std::shared_ptr<const flow::Plan> plan;
+};
+/// A part of a flow was computed; `output` is null if that has failed.
+struct FlowPartEnded {
+  core::TaskEnded ended;
+  flow::Output output;
+};
+/// The program of a flow has returned; `error` is empty if it has not failed.
+struct FlowProgramEnded {
+  std::string error;
+};
+
 /// The types that travel in mailboxes.
 using MailboxTypes = core::Joined<
     core::Messages,
@@ -171,7 +190,8 @@ using MailboxTypes = core::Joined<
                       DirectoryPtr, Planned, Computed, Evaluated, ComputeFailed, Report,
                       core::StepsReport, Failure, MemberReport, AskMember, LivenessUpdate,
                       TimerFired, EnvelopePtr, core::LocalMessage, core::AskValue, core::Answer,
-                      Pause, ReadRanges>>;
+                      Pause, ReadRanges, FlowInput, FlowActionBegun, FlowPartEnded,
+                      FlowProgramEnded>>;
 
 }  // namespace starling::actor
 

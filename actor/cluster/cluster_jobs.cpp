@@ -54,6 +54,12 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetTrace&
   reply(requester, job->trace(request.from));
 }
 
+void ClusterNode::Impl::answer(const Requester& requester, const wire::GetResult& request) {
+  const JobPtr job = find(request.job);
+  if (!job) return reply(requester, refuse_unknown(request.job));
+  reply(requester, job->local().result().value_or(wire::FlowResult{}));
+}
+
 void ClusterNode::Impl::answer(const Requester& requester, const wire::StopJob& request) {
   const JobPtr job = find(request.job);
   if (!job && prepared_.contains(request.job))

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "starling/actor/job/job.hpp"
 #include "starling/actor/job/trace_buffer.hpp"
 #include "starling/actor/types.hpp"
+#include "starling/actor/wire/control.hpp"
 #include "starling/base/result.hpp"
 
 namespace starling::actor {
@@ -77,6 +79,8 @@ class LocalJob {
   /// Returns what the workers here have done when, from interval number `from` on
   /// (TraceBuffer::read).
   [[nodiscard]] virtual TraceBuffer::Part read_trace(std::uint64_t from) = 0;
+  /// Returns the result of a flow whose program has ended here without an error.
+  [[nodiscard]] virtual std::optional<wire::FlowResult> result() { return std::nullopt; }
   /// The time since the job started here, which the intervals of read_trace() count from.
   [[nodiscard]] virtual core::Time now() = 0;
   /// Reads the present states of the ranges that members here are primary of, and calls `on_read`

@@ -21,6 +21,7 @@ class TextChain {
 
   [[nodiscard]] Part parts() const { return static_cast<Part>(splits_->size()); }
   [[nodiscard]] std::vector<StagePtr> inputs() const { return {}; }
+  void add_reads(Part, std::vector<StageRead>&) const {}
   [[nodiscard]] std::string operations() const { return "text"; }
 
   template <class Sink>

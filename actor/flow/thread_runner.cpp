@@ -144,4 +144,9 @@ Result<std::vector<Output>> ThreadRunner::run(const StagePtr& last) {
   return job.finish();
 }
 
+Result<StagePtr> ThreadRunner::keep(const StagePtr& stage, const StagePtr&) {
+  if (auto made = run(stage); !made) return std::move(made).error();
+  return without_lineage(stage);
+}
+
 }  // namespace starling::flow

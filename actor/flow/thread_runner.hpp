@@ -32,6 +32,7 @@ class ThreadRunner : public Runner {
       : options_(std::move(options)), storage_(std::move(storage)) {}
 
   Result<std::vector<Output>> run(const StagePtr& last) override;
+  Result<StagePtr> keep(const StagePtr& stage, const StagePtr& former) override;
   [[nodiscard]] Part default_parts() const override { return options_.default_parts; }
 
  private:

@@ -8,35 +8,18 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "starling/actor/job/job_context.hpp"
+#include "starling/actor/job/node_callbacks.hpp"
 #include "starling/actor/job/step_executor.hpp"
 #include "starling/base/check.hpp"
 #include "starling/base/random.hpp"
 #include "starling/engine/core/member/member_core.hpp"
 
 namespace starling::actor {
-
-/// Sends each packet to the member to which it is addressed. Several actors may call it at the same
-/// time.
-using SendEnvelopes = std::function<void(std::vector<core::Envelope>)>;
-
-/// Connects a member of a job on several nodes with its node. A member in one process has a
-/// Directory instead, and reports to the job's observer.
-struct NodeCallbacks {
-  SendEnvelopes send = {};
-  /// Called when the council excludes the member, which is final.
-  std::function<void()> on_excluded = {};
-  /// Called with the text of an exception that ends the actor, so that it answers no further
-  /// message.
-  std::function<void(const std::string&)> report_exception = {};
-  /// Called with the member's state and latest configuration, if either changes and at report_atom.
-  std::function<void(actor::MemberReport, core::ConfigurationPtr)> publish = {};
-};
 
 class MemberHost : public actor::MemberActor::base {
  public:
@@ -153,13 +136,6 @@ class MemberHost : public actor::MemberActor::base {
   using Core = core::MemberCore;
   using Context = core::MemberContext;
 
-  /// Handles a failed STARLING_CHECK: throws, which ends this actor only.
-  [[noreturn]] static void throw_broken_invariant(const char* condition, const char* file,
-                                                  int line) {
-    throw std::logic_error{std::string{"broken invariant: "} + condition + ", " + file + ":" +
-                           std::to_string(line)};
-  }
-
   actor::MemberActor self() { return this; }
   [[nodiscard]] const core::Training& training() const { return core_.role<core::Training>(); }
 
@@ -210,6 +186,9 @@ class MemberHost : public actor::MemberActor::base {
   void execute(const core::Done&) { report_to_observer(); }
   void execute(const core::Fail& failure) { record_failure(failure.why); }
   void execute(const core::Excluded&) { node_->on_excluded(); }
+  void execute(const core::IsIn<core::FlowOutputs> auto&) {
+    STARLING_CHECK(!"an effect of another role");
+  }
   void execute(core::ObservedState& observed) {
     if (directory_) actor::send(this, directory_->observer, std::move(*observed.state));
   }

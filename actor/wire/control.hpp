@@ -13,6 +13,7 @@
 #include "starling/actor/wire/frame.hpp"
 #include "starling/engine/core/council/configuration.hpp"
 #include "starling/engine/core/deals/deal.hpp"
+#include "starling/engine/core/flow/flow_result.hpp"
 #include "starling/engine/core/membership/membership_message.hpp"
 #include "starling/models/sample_order.hpp"
 
@@ -59,9 +60,7 @@ struct PrepareJob {
 struct StartJob {
   JobId job = 0;
   core::ConfigurationPtr initial_configuration;
-  /// Earlier ids of the same job, from attempts to start it: it was prepared under them, or started
-  /// with members that have died since. The receiver ends the jobs with these ids and reuses the
-  /// data that it read for them.
+  /// The ids of earlier attempts to start the job. The receiver ends them and reuses their data.
   std::vector<JobId> previous_ids = {};
   static constexpr auto fields(auto& m) {
     return std::tie(m.job, m.initial_configuration, m.previous_ids);
@@ -79,15 +78,13 @@ struct GetJob {
 struct ReadRanges {
   JobId job = 0;
   core::RangeId first_range = 0;
-  /// True: the reply holds the whole state of the ranges, from which a job can resume. False: it
-  /// holds only their values.
+  /// False: the reply holds the values of the ranges. True: all from which a job can resume.
   bool with_optimizer_state = false;
   static constexpr auto fields(auto& m) {
     return std::tie(m.job, m.first_range, m.with_optimizer_state);
   }
 };
-/// Asks the receiver's workers to begin no update for `milliseconds` from now, so that the model
-/// can be read between two updates of each worker. With 0 the workers go on at once.
+/// Asks the receiver's workers to begin no update for `milliseconds` from now; with 0, to go on.
 struct PauseJob {
   JobId job = 0;
   std::uint32_t milliseconds = 0;
@@ -96,8 +93,7 @@ struct PauseJob {
 /// Asks the receiver's workers to stop at the end of their step.
 struct StopJob {
   JobId job = 0;
-  /// True if the job has reached its goal; false if it is stopped early.
-  bool is_done = false;
+  bool is_done = false;  ///< False if the job is stopped before it has reached its goal.
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.is_done); }
 };
 /// Asks the receiver to end its members of a job, because nobody needs the job's model any more.
@@ -120,14 +116,18 @@ struct GetTrace {
   std::uint64_t from = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.from); }
 };
+/// Asks for the result of a flow; answered by FlowResult.
+struct GetResult {
+  JobId job = 0;
+  static constexpr auto fields(auto& m) { return std::tie(m.job); }
+};
 /// Asks the receiver to hand over the ranges that it owns, and to leave the cluster.
 struct LeaveCluster {};
-/// Asks the receiver to close its connections to the sender, which has no more requests. There is
-/// no reply.
+/// Asks the receiver to close its connections to the sender. There is no reply.
 struct Disconnect {};
 using RequestBody =
     std::variant<SubmitJob, PrepareJob, StartJob, GetStatus, GetJob, ReadRanges, StopJob, CloseJob,
-                 PauseJob, GetLog, LeaveCluster, Disconnect, GetJobRecords, GetTrace>;
+                 PauseJob, GetLog, LeaveCluster, Disconnect, GetJobRecords, GetTrace, GetResult>;
 
 // --- replies ------------------------------------------------------------------------------------
 
@@ -368,8 +368,9 @@ struct TraceIntervals {
   std::vector<TraceInterval> intervals;
   static constexpr auto fields(auto& m) { return std::tie(m.node, m.now_ns, m.first, m.intervals); }
 };
+using core::FlowResult;
 using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobDescription, Ranges,
-                               LogLines, JobStarted, JobRecords, TraceIntervals>;
+                               LogLines, JobStarted, JobRecords, TraceIntervals, FlowResult>;
 
 /// The requester chooses `number`; the reply has the same.
 struct Request {

@@ -175,11 +175,13 @@ class Set {
                   "the function of iterate() makes a set of a set: "
                   "`Set<T> step(const Set<T>& set, std::uint32_t round)`");
     Set<T> current = *this;
+    StagePtr former;
     for (std::uint32_t round = 0; round < rounds; ++round) {
       const Set<T> next = step(std::as_const(current), round);
-      const StagePtr stage = cache_stage(next.chain());
-      if (auto made = runner_->run(stage); !made) return std::move(made).error();
-      current = make(CacheChain<T>{without_lineage(stage), "iterate", next.parts()});
+      auto kept = runner_->keep(cache_stage(next.chain()), former);
+      if (!kept) return std::move(kept).error();
+      former = *std::move(kept);
+      current = make(CacheChain<T>{former, "iterate", next.parts()});
     }
     return current;
   }

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "starling/base/check.hpp"
 #include "starling/engine/flow/chain/chain.hpp"
 #include "starling/engine/flow/shuffle/buckets.hpp"
 #include "starling/engine/flow/shuffle/combining_buffer.hpp"
 #include "starling/engine/flow/shuffle/partitioner.hpp"
+#include "starling/engine/flow/shuffle/pieces.hpp"
 #include "starling/engine/flow/values/box.hpp"
 
 namespace starling::flow {
@@ -23,11 +23,17 @@ namespace starling::flow {
 template <Chain C, class F>
 [[nodiscard]] std::shared_ptr<Stage> make_stage(const C& chain, const std::string& name, F compute,
                                                 std::string partitioner = {}) {
+  using O = std::invoke_result_t<const F&, Task&, const C&>;
   auto stage = std::make_shared<Stage>();
   stage->description = {chain.operations() + " | " + name, chain.parts(), std::move(partitioner)};
   stage->inputs = chain.inputs();
+  stage->reads = [chain](Part part) {
+    std::vector<StageRead> reads;
+    chain.add_reads(part, reads);
+    return reads;
+  };
+  stage->form = output_form<O>();
   stage->run = [chain, compute = std::move(compute)](Task& task) -> Output {
-    using O = std::invoke_result_t<const F&, Task&, const C&>;
     return std::make_shared<const O>(compute(task, chain));
   };
   return stage;
@@ -57,16 +63,6 @@ template <Chain C>
   });
   stage->kept = std::make_shared<KeptOutputs>();
   return stage;
-}
-
-/// Returns the same kept outputs as a stage that does not know how they were made, so that whatever
-/// they were made of can be released. Requires: the outputs of `stage` are complete.
-[[nodiscard]] inline StagePtr without_lineage(const StagePtr& stage) {
-  STARLING_CHECK(stage->kept && stage->kept->get());
-  auto released = std::make_shared<Stage>();
-  released->description = stage->description;
-  released->kept = stage->kept;
-  return released;
 }
 
 /// Shuffles pairs by a partitioner of their keys.

@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,8 @@ struct KeySample {
   std::vector<K> keys;
   /// The number of keys in the part.
   std::uint64_t count = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.keys, m.count); }
 };
 
 /// Samples up to `size` keys of each part (reservoir sampling: Vitter, 1985, algorithm R).
@@ -45,6 +49,8 @@ template <class K>
   auto stage = std::make_shared<Stage>();
   stage->description = {"choose splitters", 1};
   stage->inputs = {samples};
+  stage->reads = [samples](Part) { return std::vector<StageRead>{{samples, std::nullopt, 0}}; };
+  stage->form = output_form<RangePartitioner<K>>();
   stage->run = [samples, parts](Task& task) -> Output {
     std::vector<SampledKey<K>> keys;
     for (const KeySample<K>* sample : task.outputs<KeySample<K>>(samples))
@@ -77,6 +83,11 @@ template <class K, Chain C, class KeyOf>
   };
   auto stage = make_stage(chain, "sort_by", compute, "range(" + std::to_string(parts) + ")");
   stage->inputs.push_back(splitters);
+  stage->reads = [chain, splitters](Part part) {
+    std::vector<StageRead> reads{{splitters, std::nullopt, 0}};
+    chain.add_reads(part, reads);
+    return reads;
+  };
   return stage;
 }
 

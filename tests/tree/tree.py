@@ -23,14 +23,15 @@ FOLDERS = """
     models/data/source models/data/generators models/data/formats models/data
     models/tabular models/net/layers models/net models/built_in
     models/cuda/kernels models/cuda models/cuda/layers models/cuda/training
+    engine/flow/values engine/flow/plan engine/flow/shuffle engine/flow/chain engine/flow
     engine/core engine/core/channel engine/core/council engine/core/deals engine/core/membership engine/core/worker
     engine/core/role engine/exchange engine/exchange/ownership engine/exchange/broadcast engine/exchange/gossip
     engine/exchange/collective engine/exchange/collective/algorithms engine/exchange/allreduce engine/exchange/average
     engine/exchange/elastic engine/core/training
-    engine/core/member engine/work
-    engine/flow/values engine/flow/plan engine/flow/shuffle engine/flow/chain engine/flow
+    engine/core/flow engine/core/member engine/work
     engine/sim engine/sim/membership engine/sim/steps engine/sim/protocol engine/sim/chaos engine/sim/scaling
     actor actor/flow actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
+    actor/flow_job
     tools/files tools/program tools/registry tools/job tools/report tools/train tools/bench tools/chaos
     tools/collective tools/scale tools/run/flows tools/run
     tools/sim tools/advise tools/repro tools/repro/barriers tools/twin tools/cluster/keys tools/cluster/follow tools/cluster
@@ -41,7 +42,7 @@ LAYERS = {
     "base": [],
     "barrier": ["base"],
     "models": ["base"],
-    "engine/core": ["base", "barrier", "models", "engine/exchange"],
+    "engine/core": ["base", "barrier", "models", "engine/exchange", "engine/flow"],
     "engine/exchange": ["base", "barrier", "models", "engine/core"],
     "engine/work": ["base", "barrier", "models", "engine/core", "engine/exchange"],
     "engine/flow": ["base"],

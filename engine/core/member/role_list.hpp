@@ -4,11 +4,12 @@
 
 #include <variant>
 
+#include "starling/engine/core/flow/flow.hpp"
 #include "starling/engine/core/training/training.hpp"
 
 namespace starling::core {
 
 /// The role of a member.
-using AnyRole = std::variant<Training>;
+using AnyRole = std::variant<Training, Flow>;
 
 }  // namespace starling::core

@@ -23,6 +23,7 @@ class AnyChain {
 
   [[nodiscard]] Part parts() const { return chain_->parts(); }
   [[nodiscard]] std::vector<StagePtr> inputs() const { return chain_->inputs(); }
+  void add_reads(Part part, std::vector<StageRead>& reads) const { chain_->add_reads(part, reads); }
   [[nodiscard]] std::string operations() const { return chain_->operations(); }
 
   template <class Sink>
@@ -42,6 +43,7 @@ class AnyChain {
     virtual ~Interface() = default;
     [[nodiscard]] virtual Part parts() const = 0;
     [[nodiscard]] virtual std::vector<StagePtr> inputs() const = 0;
+    virtual void add_reads(Part part, std::vector<StageRead>& reads) const = 0;
     [[nodiscard]] virtual std::string operations() const = 0;
     virtual void run(Task& task, Part part, const BatchSink& sink) const = 0;
   };
@@ -51,6 +53,9 @@ class AnyChain {
     explicit Erased(C c) : chain(std::move(c)) {}
     [[nodiscard]] Part parts() const override { return chain.parts(); }
     [[nodiscard]] std::vector<StagePtr> inputs() const override { return chain.inputs(); }
+    void add_reads(Part part, std::vector<StageRead>& reads) const override {
+      chain.add_reads(part, reads);
+    }
     [[nodiscard]] std::string operations() const override { return chain.operations(); }
     void run(Task& task, Part part, const BatchSink& sink) const override {
       run_in_batches(chain, task, part, sink);

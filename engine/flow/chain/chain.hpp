@@ -24,11 +24,14 @@ struct AnySink {
 
 template <class C>
 concept Chain = std::copy_constructible<C> &&
-    requires(const C& chain, Task& task, Part part, const AnySink& sink) {
+    requires(const C& chain, Task& task, Part part, std::vector<StageRead>& reads,
+             const AnySink& sink) {
   typename C::Value;
   { chain.parts() } -> std::same_as<Part>;
   /// The stages whose outputs run() reads.
   { chain.inputs() } -> std::same_as<std::vector<StagePtr>>;
+  /// Adds what run() reads of them for one part.
+  { chain.add_reads(part, reads) } -> std::same_as<void>;
   /// "text | map | filter".
   { chain.operations() } -> std::same_as<std::string>;
   chain.run(task, part, sink);

@@ -85,6 +85,10 @@ class JoinChain {
 
   [[nodiscard]] Part parts() const { return parts_; }
   [[nodiscard]] std::vector<StagePtr> inputs() const { return {left_, right_}; }
+  void add_reads(Part part, std::vector<StageRead>& reads) const {
+    reads.push_back({left_, std::nullopt, part});
+    reads.push_back({right_, std::nullopt, part});
+  }
   [[nodiscard]] std::string operations() const { return Kind::name; }
 
   template <class Sink>

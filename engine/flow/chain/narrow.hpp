@@ -20,6 +20,7 @@ class NarrowChain {
 
   [[nodiscard]] Part parts() const { return input_.parts(); }
   [[nodiscard]] std::vector<StagePtr> inputs() const { return input_.inputs(); }
+  void add_reads(Part part, std::vector<StageRead>& reads) const { input_.add_reads(part, reads); }
   [[nodiscard]] std::string operations() const { return input_.operations() + " | " + name_; }
 
  protected:
@@ -127,6 +128,10 @@ class IndexChain : public NarrowChain<C> {
     stages.push_back(counts_);
     return stages;
   }
+  void add_reads(Part part, std::vector<StageRead>& reads) const {
+    this->input().add_reads(part, reads);
+    reads.push_back({counts_, std::nullopt, 0});
+  }
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {
@@ -155,6 +160,12 @@ class UnionChain {
     auto stages = first_.inputs();
     for (StagePtr& stage : second_.inputs()) stages.push_back(std::move(stage));
     return stages;
+  }
+  void add_reads(Part part, std::vector<StageRead>& reads) const {
+    if (part < first_.parts())
+      first_.add_reads(part, reads);
+    else
+      second_.add_reads(part - first_.parts(), reads);
   }
   [[nodiscard]] std::string operations() const {
     return "(" + first_.operations() + ") union (" + second_.operations() + ")";

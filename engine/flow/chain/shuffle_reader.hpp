@@ -33,7 +33,8 @@ class ShuffleReader {
   MergeReader<R, Less> reader_;
 };
 
-/// The common part of all chains that read one stage.
+/// The common part of all chains that read one stage. Most of them read the records that all parts
+/// of the stage have for one part.
 class StageReaderChain {
  public:
   StageReaderChain(StagePtr stage, const char* name, Part parts)
@@ -41,6 +42,9 @@ class StageReaderChain {
 
   [[nodiscard]] Part parts() const { return parts_; }
   [[nodiscard]] std::vector<StagePtr> inputs() const { return {stage_}; }
+  void add_reads(Part part, std::vector<StageRead>& reads) const {
+    reads.push_back({stage_, std::nullopt, part});
+  }
   [[nodiscard]] std::string operations() const { return name_; }
 
  protected:
@@ -70,6 +74,10 @@ class CacheChain : public StageReaderChain {
  public:
   using Value = T;
   using StageReaderChain::StageReaderChain;
+
+  void add_reads(Part part, std::vector<StageRead>& reads) const {
+    reads.push_back({stage(), part, 0});
+  }
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {

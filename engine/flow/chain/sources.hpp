@@ -28,6 +28,7 @@ class CollectionChain {
 
   [[nodiscard]] Part parts() const { return parts_; }
   [[nodiscard]] std::vector<StagePtr> inputs() const { return {}; }
+  void add_reads(Part, std::vector<StageRead>&) const {}
   [[nodiscard]] std::string operations() const { return "collection"; }
 
   template <class Sink>
@@ -60,6 +61,7 @@ class GeneratorChain {
 
   [[nodiscard]] Part parts() const { return parts_; }
   [[nodiscard]] std::vector<StagePtr> inputs() const { return {}; }
+  void add_reads(Part, std::vector<StageRead>&) const {}
   [[nodiscard]] std::string operations() const { return "generator"; }
 
   template <class Sink>

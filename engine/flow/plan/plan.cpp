@@ -1,6 +1,9 @@
 #include "starling/engine/flow/plan/plan.hpp"
 
+#include <atomic>
 #include <map>
+
+#include "starling/base/check.hpp"
 
 namespace starling::flow {
 
@@ -10,6 +13,8 @@ Stage::~Stage() {
     const std::shared_ptr<const Stage> last = std::move(held.back());
     held.pop_back();
     if (!last || last.use_count() > 1) continue;
+    // Other threads may have read the stage before they released it.
+    std::atomic_thread_fence(std::memory_order_acquire);
     auto& further = const_cast<Stage&>(*last).inputs;
     held.insert(held.end(), further.begin(), further.end());
     further.clear();
@@ -69,6 +74,15 @@ class Planner {
 }  // namespace
 
 Plan make_plan(const StagePtr& last) { return Planner{}.run(last); }
+
+StagePtr without_lineage(const StagePtr& stage) {
+  STARLING_CHECK(stage->kept && stage->kept->get());
+  auto released = std::make_shared<Stage>();
+  released->description = stage->description;
+  released->form = stage->form;
+  released->kept = stage->kept;
+  return released;
+}
 
 std::string print(const Plan& plan) {
   std::string text;

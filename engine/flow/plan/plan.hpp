@@ -31,6 +31,10 @@ struct Plan {
 /// out. Two calls return equal plans, because the order depends on the stages only.
 [[nodiscard]] Plan make_plan(const StagePtr& last);
 
+/// Returns the same kept outputs as a stage that does not know how they were made, so that whatever
+/// they were made of can be released. Requires: the outputs of `stage` are complete.
+[[nodiscard]] StagePtr without_lineage(const StagePtr& stage);
+
 /// Returns a line for each stage: its id, its operations, its parts and its inputs.
 [[nodiscard]] std::string print(const Plan& plan);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 
 #include "starling/engine/flow/plan/stage.hpp"
 
@@ -24,6 +25,9 @@ struct TaskCounts {
     bytes_written += other.bytes_written;
     bytes_spilled += other.bytes_spilled;
     return *this;
+  }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.records_read, m.records_written, m.bytes_written, m.bytes_spilled);
   }
 };
 

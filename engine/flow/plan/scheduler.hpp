@@ -1,10 +1,16 @@
-/// The scheduler of a job: decides which task runs next, which failed task is tried again, and when
-/// the job has ended. It runs nothing itself; a driver asks for tasks and reports what became of
-/// them. Not thread-safe.
+/// The scheduler of a job: decides which task runs next, which failed or lost part is computed
+/// again, and when the job has ended. It runs nothing itself; a driver asks for tasks and reports
+/// what became of them. Not thread-safe.
+///
+/// Only those parts are computed that the last stage needs: if an output is lost, it is computed
+/// again if a stage that is not done yet reads it, and first the outputs that it is made of.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "starling/base/result.hpp"
@@ -22,9 +28,19 @@ struct TaskId {
   bool operator==(const TaskId&) const = default;
 };
 
+/// The facts about a stage that the scheduler needs.
+struct StageShape {
+  Part parts = 0;
+  /// The stages whose outputs it reads; all have smaller ids.
+  std::vector<StageId> inputs = {};
+};
+
 class Scheduler {
  public:
-  /// A part that fails `attempts_max` times ends the job. Requires: attempts_max > 0.
+  /// A part that fails `attempts_max` times ends the job. Requires: there is a stage, and
+  /// attempts_max > 0.
+  Scheduler(std::vector<StageShape> stages, std::uint32_t attempts_max);
+  /// The outputs that the plan keeps of earlier jobs are done.
   Scheduler(const Plan& plan, std::uint32_t attempts_max);
 
   /// Returns the next task that can run now: of the stages whose inputs are done, the first in the
@@ -33,12 +49,25 @@ class Scheduler {
 
   /// Records that a task has returned its output. Returns the stages whose outputs no other task
   /// will read.
-  [[nodiscard]] std::vector<StageId> on_done(const TaskId& task);
+  std::vector<StageId> on_done(const TaskId& task);
   /// Records that a task has failed. It is tried again, or the job ends with `error`.
   void on_failed(const TaskId& task, Error error);
 
-  /// True once no task will start any more. Tasks may still run.
-  [[nodiscard]] bool has_ended() const { return error_ || done_stages_ == stages_.size(); }
+  // --- for outputs and tasks on several nodes ---
+
+  /// Records that an output exists, whoever has made it.
+  void on_found(StageId stage, Part part);
+  /// Records that a task runs that another scheduler has started.
+  void on_running(StageId stage, Part part);
+  /// Records that a running task will not return, through no fault of its own; or that an output
+  /// is gone. The part is computed again if it is needed.
+  void on_lost(StageId stage, Part part);
+
+  /// True once no task will start any more, unless an output is lost. Tasks may still run.
+  [[nodiscard]] bool has_ended() const { return error_ || is_complete(last()); }
+  [[nodiscard]] bool is_complete(StageId stage) const {
+    return stages_[stage].done == stages_[stage].parts.size();
+  }
   /// The number of tasks that have been returned by next() and not been reported yet.
   [[nodiscard]] std::size_t running() const { return running_; }
   /// Why the job failed; null if it has not.
@@ -46,27 +75,32 @@ class Scheduler {
   [[nodiscard]] std::uint32_t attempts_max() const { return attempts_max_; }
 
  private:
+  enum class PartState : std::uint8_t { missing, running, done };
   struct StageState {
-    Part parts = 0;
-    /// The first part that has not been started yet.
-    Part next_part = 0;
-    Part done_parts = 0;
-    std::size_t inputs_left = 0;
-    /// The stages that read this one, and how many of them are not done.
+    std::vector<PartState> parts;
+    std::vector<StageId> inputs;
     std::vector<StageId> readers;
-    std::size_t readers_left = 0;
+    /// How many parts are done.
+    std::size_t done = 0;
+    /// No part before this one is missing.
+    Part first_missing = 0;
+    /// How many inputs are not complete.
+    std::size_t inputs_left = 0;
+    /// False if no stage that is not complete will read its outputs.
+    bool is_needed = false;
+    /// By part: how often it has failed, if it has.
+    std::map<Part, std::uint32_t> failures = {};
   };
 
-  /// Records that all parts of a stage are done; adds the stages whose outputs nobody needs now.
-  void on_stage_done(StageId id, std::vector<StageId>& unneeded);
+  [[nodiscard]] StageId last() const { return static_cast<StageId>(stages_.size() - 1); }
+  void set(StageId stage, Part part, PartState state);
+  /// Finds out which stages are needed, after a change other than that of a task that is done.
+  void review();
 
-  const Plan& plan_;
   const std::uint32_t attempts_max_;
   std::vector<StageState> stages_;
-  /// Failed tasks to try again.
-  std::vector<TaskId> retries_;
-  std::size_t done_stages_ = 0;
   std::size_t running_ = 0;
+  bool must_review_ = true;
   std::optional<Error> error_;
 };
 

@@ -7,9 +7,12 @@
 /// part, and only the description is ever compared or sent.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -26,6 +29,37 @@ using Output = std::shared_ptr<const void>;
 class Task;
 class KeptOutputs;
 
+/// Reads one piece of an output as bytes. Not thread-safe.
+class PieceReader {
+ public:
+  virtual ~PieceReader() = default;
+  /// Returns the bytes of the next records; empty after the last. Throws TaskFailure if the records
+  /// cannot be read.
+  virtual std::vector<std::byte> next() = 0;
+};
+
+/// Makes an output, of which only one piece is present, of the bytes that a PieceReader returned.
+/// Not thread-safe.
+class PieceWriter {
+ public:
+  virtual ~PieceWriter() = default;
+  /// Adds what one call of PieceReader::next() returned. Throws TaskFailure if there is no place
+  /// for the records, and DecodeError if the bytes are not those of records.
+  virtual void add(std::span<const std::byte> bytes) = 0;
+  [[nodiscard]] virtual Output finish() = 0;
+};
+
+/// How the outputs of a stage travel from node to node. An output that is shuffled has a piece for
+/// each part of the next stage; any other has one piece. Both functions are null if the outputs are
+/// of a type that cannot travel, because it is not a record.
+struct OutputForm {
+  std::function<std::unique_ptr<PieceReader>(Output output, Part piece)> read;
+  /// The task, which must outlive the writer, gives the memory and the file for the records.
+  std::function<std::unique_ptr<PieceWriter>(const Task& task, Part piece)> write;
+
+  [[nodiscard]] bool can_travel() const { return read != nullptr; }
+};
+
 /// The part of a stage that is data, and the same on all nodes.
 struct StageDescription {
   /// The operations in the order of the data: "text | flat_map | map | reduce_by_key".
@@ -39,6 +73,16 @@ struct StageDescription {
   static constexpr auto fields(auto& m) { return std::tie(m.operations, m.parts, m.partitioner); }
 };
 
+struct Stage;
+
+/// A task reads this piece of the outputs of another stage: of one part, or of all.
+struct StageRead {
+  std::shared_ptr<const Stage> stage;
+  /// Absent for all parts.
+  std::optional<Part> part;
+  Part piece = 0;
+};
+
 /// Made by std::make_shared<Stage>(), and constant once other stages read it.
 struct Stage {
   /// Destroys the stages that only this one holds one after the other: recursion would need a stack
@@ -48,6 +92,9 @@ struct Stage {
   StageDescription description;
   /// The stages whose outputs this one reads: its lineage.
   std::vector<std::shared_ptr<const Stage>> inputs;
+  /// Returns what run() reads for one part. Null if `inputs` is empty.
+  std::function<std::vector<StageRead>(Part)> reads = nullptr;
+  OutputForm form = {};
   /// Computes one part. Called from several threads at once, each time with another Task.
   std::function<Output(Task&)> run;
   /// Where the outputs stay after the job; null if they are dropped.

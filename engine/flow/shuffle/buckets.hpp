@@ -11,9 +11,20 @@
 
 namespace starling::flow {
 
-/// The output of a shuffling task: for each part of the next stage the runs for it.
+/// The output of a shuffling task: for each part of the next stage the runs for it. A part of an
+/// output that was received from another node has those for some of these parts.
 template <class R>
-using Buckets = std::vector<std::vector<Run<R>>>;
+struct Buckets {
+  /// The part of the next stage for which the first list is.
+  Part first = 0;
+  std::vector<std::vector<Run<R>>> lists;
+
+  /// Returns the runs for a part. Requires: has(part).
+  [[nodiscard]] const std::vector<Run<R>>& operator[](Part part) const {
+    return lists[part - first];
+  }
+  [[nodiscard]] bool has(Part part) const { return part >= first && part - first < lists.size(); }
+};
 
 /// Collects records as they come.
 template <class R>
@@ -37,7 +48,9 @@ template <class R, class Less, class Buffer = PlainBuffer<R>>
 class BucketWriter {
  public:
   BucketWriter(const Task& task, Part buckets, const Buffer& empty = {})
-      : task_(task), buffers_(buckets, empty), bytes_(buckets), runs_(buckets) {}
+      : task_(task), buffers_(buckets, empty), bytes_(buckets), runs_{0, {}} {
+    runs_.lists.resize(buckets);
+  }
 
   void add(Part bucket, R record) {
     const std::size_t grown = buffers_[bucket].add(std::move(record));
@@ -58,7 +71,7 @@ class BucketWriter {
       if (records.empty()) continue;
       task_.count_written(records.size(), bytes_[i]);
       if constexpr (!std::is_same_v<Less, ArrivalOrder>) std::ranges::stable_sort(records, Less{});
-      runs_[i].push_back(make_run(task_, std::move(records), bytes_[i]));
+      runs_.lists[i].push_back(make_run(task_, std::move(records), bytes_[i]));
       bytes_[i] = 0;
     }
     total_bytes_ = 0;

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -48,7 +49,10 @@ class HashPartitioner {
 template <class K>
 class RangePartitioner {
  public:
+  RangePartitioner() = default;
   explicit RangePartitioner(std::vector<K> splitters) : splitters_(std::move(splitters)) {}
+
+  static constexpr auto fields(auto& m) { return std::tie(m.splitters_); }
 
   [[nodiscard]] Part parts() const noexcept { return static_cast<Part>(splitters_.size() + 1); }
   [[nodiscard]] Part part_of(const K& key) const { return range_of(key).first; }

@@ -149,6 +149,9 @@ class ChaosRun : public ChaosWorld {
   void execute(NodeId, const core::LocalMessage&) { STARLING_CHECK(false); }
   void execute(NodeId, const core::ObservedState&) { STARLING_CHECK(false); }
   void execute(NodeId, const core::MemberAnswer&) {}
+  void execute(NodeId, const core::IsIn<core::FlowOutputs> auto&) {
+    STARLING_CHECK(!"an effect of another role");
+  }
   void execute(NodeId id, const core::Fail& fail);
   void execute(NodeId id, const core::Excluded&);
 

@@ -285,6 +285,9 @@ class Protocol {
   void execute(MemberId, const core::Done&) {}
   void execute(MemberId, const core::ObservedState&) {}
   void execute(MemberId, const core::MemberAnswer&) {}
+  void execute(MemberId, const core::IsIn<core::FlowOutputs> auto&) {
+    STARLING_CHECK(!"an effect of another role");
+  }
   void execute(MemberId, const core::Fail& failure) { end(failure.why); }
   void execute(MemberId id, const core::Excluded&);
   void end(std::string error);

@@ -89,9 +89,26 @@ ConfigurationPtr founding() {
       first_configuration({{0, 1, true, true, 5}, {1, 1, true, true, 6}}, 3, 2));
 }
 
-}  // namespace
+std::vector<PeerMessage> example_flow_messages() {
+  const PartName part{{3, 1}, 7};
+  const std::vector<std::byte> bytes(13, std::byte{5});
+  return {
+      FlowState{{4, 3, 77, true}, 2, {part, {{2, 0}, 0}}, {part}, {{3, "no such file"}}},
+      FlowProgress{{4, 3, 77, false}, 2},
+      TaskOrder{part, true},
+      StageHolders{{3, 1}, {0, 2, 2}},
+      TaskReport{part, part, TaskOutcome::failed, "line 3: no number", {1, 2, 3, 4}},
+      OutputLost{part, 2},
+      PieceRequest{{part, 5}, 1},
+      PieceChunk{{part, 5}, 1, true, false, {}, RecordBytes::copy_of(bytes)},
+      PieceChunk{{part, 5}, 0, true, true, "no such file"},
+      ActionEnd{3, "no such file"},
+      ForgetActions{3},
+      FlowEnd{},
+  };
+}
 
-std::vector<PeerMessage> example_messages() {
+std::vector<PeerMessage> other_example_messages() {
   const auto push = std::make_shared<const Push>(example_push(slice_of<double>({0.5, -0.0})));
   Push entry = example_push({});
   entry.is_join = true;
@@ -177,6 +194,14 @@ std::vector<PeerMessage> example_messages() {
   };
 }
 
+}  // namespace
+
+std::vector<PeerMessage> example_messages() {
+  std::vector<PeerMessage> messages = other_example_messages();
+  for (PeerMessage& message : example_flow_messages()) messages.push_back(std::move(message));
+  return messages;
+}
+
 Envelope envelope_of(const PeerMessage* peer_message) {
   Envelope envelope{.from = 3, .to = 9, .epoch = 7, .packet = {}};
   envelope.packet.from = 2;
@@ -221,6 +246,7 @@ std::vector<ControlMessage> example_control_messages() {
   add_request(GetJobRecords{});
   add_request(PauseJob{1, 250});
   add_request(GetTrace{1, 70'000});
+  add_request(GetResult{1});
   add_request(GetLog{17});
   add_request(LeaveCluster{});
   add_request(Disconnect{});
@@ -260,6 +286,7 @@ std::vector<ControlMessage> example_control_messages() {
   add_reply(JobRecords{{ended, {}}});
   add_reply(JobStarted{7, {"a", "b"}});
   add_reply(TraceIntervals{77, 9'000'000, 65'536, {{1, 5, 6, 7, 2, 6}, {3, 1, 2, 3, {}, 1}}});
+  add_reply(FlowResult{true, 3, {"a\t1", ""}, {{"rounds", 4}}, 0.5});
   return all;
 }
 

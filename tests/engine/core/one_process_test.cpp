@@ -121,6 +121,9 @@ class Members {
   }
   void execute(MemberId, const CutShort&) { ADD_FAILURE() << "no worker hands in early"; }
   void execute(MemberId, const Done&) {}
+  void execute(MemberId, const IsIn<FlowOutputs> auto&) {
+    ADD_FAILURE() << "an effect of another role";
+  }
   void execute(MemberId, const Fail& fail) { failures_.push_back(fail.why); }
   void execute(MemberId, const Excluded&) { ADD_FAILURE() << "excluded from its own process"; }
   void execute(MemberId, const ObservedState& observed) { observed_.push_back(*observed.state); }

@@ -4,11 +4,12 @@
 
 #include <variant>
 
+#include "starling/engine/core/flow/flow.hpp"
 #include "starling/engine/core/training/training.hpp"
 #include "tests/engine/role/tokens.hpp"
 
 namespace starling::core {
 
-using AnyRole = std::variant<Training, Tokens>;
+using AnyRole = std::variant<Training, Flow, Tokens>;
 
 }  // namespace starling::core

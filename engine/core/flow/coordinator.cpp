@@ -1,0 +1,293 @@
+#include "starling/engine/core/flow/coordinator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace starling::core {
+
+// --- what members say ---------------------------------------------------------------------------
+
+void FlowCoordinator::on_configuration(const FlowContext& context, const ConfigurationPtr& next,
+                                       const ConfigurationPtr& former) {
+  configuration_ = next;
+  if (!former) return;
+  for (const Member& gone : former->members_not_in(*next)) {
+    members_.erase(gone.id);
+    std::vector<PartName> lost;
+    for (const auto& [output, holders] : outputs_)
+      if (holders.contains(gone.id)) lost.push_back(output);
+    for (const PartName& output : lost) remove_output(output, gone.id);
+    std::erase_if(tasks_, [&](const auto& task) {
+      const PartName& name = task.first;
+      if (task.second != gone.id) return false;
+      if (current_ && name.stage.action == current_->action->id &&
+          current_->action->has(name.stage.stage, name.part) &&
+          !outputs_.contains(current_->action->output_of(name.stage.stage, name.part)))
+        current_->scheduler.on_lost(name.stage.stage, name.part);
+      return true;
+    });
+  }
+  // Members may have been told to read from one that is gone, although another has the output too.
+  if (current_ && !former->members_not_in(*next).empty())
+    for (flow::StageId stage = 0; stage < current_->action->stages.size(); ++stage)
+      announce(context, stage);
+  advance(context);
+}
+
+void FlowCoordinator::on(const FlowContext& context, MemberId from, const FlowState& state) {
+  MemberState& member = members_[from];
+  member = {state.position, state.slots};
+  for (const PartName& output : state.outputs) add_output(context, output, from);
+  for (const PartName& task : state.tasks) {
+    if (!tasks_.emplace(task, from).second) continue;
+    ++member.tasks;
+    if (current_ && task.stage.action == current_->action->id &&
+        current_->action->has(task.stage.stage, task.part))
+      current_->scheduler.on_running(task.stage.stage, task.part);
+  }
+  for (const auto& [action, why] : state.failures) failures_.emplace(action, why);
+  // A member that has joined does not know what the others were told.
+  if (current_) {
+    for (flow::StageId stage = 0; stage < current_->action->stages.size(); ++stage)
+      if (current_->scheduler.is_complete(stage)) context.send(from, holders_of(stage));
+    if (current_->has_ended) context.send(from, ActionEnd{current_->action->id, current_->error});
+  }
+  advance(context);
+}
+
+void FlowCoordinator::on(const FlowContext& context, MemberId from, const FlowProgress& progress) {
+  const auto member = members_.find(from);
+  if (member == members_.end()) return;
+  const ActionId ended_before = member->second.position.ended;
+  member->second.position = progress.position;
+  member->second.slots = progress.slots;
+  if (current_ && ended_before <= current_->action->id) add_results(context, from, member->second);
+  advance(context);
+}
+
+void FlowCoordinator::on(const FlowContext& context, MemberId from, const TaskReport& report) {
+  const auto task = tasks_.find(report.task);
+  const bool is_expected = task != tasks_.end() && task->second == from;
+  if (is_expected) {
+    tasks_.erase(task);
+    const auto member = members_.find(from);
+    if (member != members_.end() && member->second.tasks > 0) --member->second.tasks;
+  }
+  const StageName& stage = report.task.stage;
+  const bool is_current = current_ && stage.action == current_->action->id &&
+                          current_->action->has(stage.stage, report.task.part);
+  const flow::TaskId id{stage.stage, report.task.part};
+  const PartName output =
+      is_current ? current_->action->output_of(id.stage, id.part) : report.output;
+  if (report.outcome == TaskOutcome::done) {
+    if (!is_current && !is_expected) return;
+    if (is_current && !outputs_.contains(output))
+      context.output(PartDone{report.task, report.counts});
+    add_output(context, output, from);
+  } else if (is_current && is_expected && !outputs_.contains(output)) {
+    if (report.outcome == TaskOutcome::failed)
+      current_->scheduler.on_failed(id, Error{report.error});
+    else
+      current_->scheduler.on_lost(id.stage, id.part);
+  }
+  advance(context);
+}
+
+void FlowCoordinator::on(const FlowContext& context, MemberId, const OutputLost& lost) {
+  remove_output(lost.output, lost.holder);
+  if (current_)
+    for (flow::StageId stage = 0; stage < current_->action->stages.size(); ++stage)
+      if (current_->action->names[stage] == lost.output.stage) announce(context, stage);
+  advance(context);
+}
+
+// --- outputs ------------------------------------------------------------------------------------
+
+/// A member for which the current action has ended without an error has all outputs of the result.
+void FlowCoordinator::add_results(const FlowContext& context, MemberId id,
+                                  const MemberState& member) {
+  const Action& action = *current_->action;
+  if (member.position.ended <= action.id || !action.gathers || failures_.contains(action.id))
+    return;
+  for (flow::Part part = 0; part < action.stages[action.last()].parts; ++part)
+    add_output(context, action.output_of(action.last(), part), id);
+}
+
+void FlowCoordinator::add_output(const FlowContext& context, const PartName& output,
+                                 MemberId holder) {
+  outputs_[output].insert(holder);
+  if (!current_) return;
+  const Action& action = *current_->action;
+  for (flow::StageId stage = 0; stage < action.stages.size(); ++stage) {
+    if (action.names[stage] != output.stage || !action.has(stage, output.part)) continue;
+    const bool was_complete = current_->scheduler.is_complete(stage);
+    current_->scheduler.on_found(stage, output.part);
+    if (!was_complete) announce(context, stage);
+  }
+}
+
+void FlowCoordinator::remove_output(const PartName& output, MemberId holder) {
+  const auto found = outputs_.find(output);
+  if (found == outputs_.end()) return;
+  found->second.erase(holder);
+  if (!found->second.empty()) return;
+  outputs_.erase(found);
+  if (!current_) return;
+  const Action& action = *current_->action;
+  for (flow::StageId stage = 0; stage < action.stages.size(); ++stage)
+    if (action.names[stage] == output.stage && action.has(stage, output.part))
+      current_->scheduler.on_lost(stage, output.part);
+}
+
+StageHolders FlowCoordinator::holders_of(flow::StageId stage) const {
+  const Action& action = *current_->action;
+  StageHolders message{{action.id, stage}, {}};
+  for (flow::Part part = 0; part < action.stages[stage].parts; ++part) {
+    const auto& holders = outputs_.at(action.output_of(stage, part));
+    message.holders.push_back(*std::next(holders.begin(), part % holders.size()));
+  }
+  return message;
+}
+
+void FlowCoordinator::announce(const FlowContext& context, flow::StageId stage) const {
+  if (current_->scheduler.is_complete(stage))
+    context.out.push_back(SendToAll<FlowMessages>{holders_of(stage)});
+}
+
+// --- actions ------------------------------------------------------------------------------------
+
+void FlowCoordinator::advance(const FlowContext& context) {
+  if (members_.size() < configuration_->members.size()) return;
+  // The first action that some program still waits for.
+  std::optional<ActionId> first;
+  for (const auto& [id, member] : members_)
+    if (!member.position.has_returned)
+      first = std::min(first.value_or(member.position.ended), member.position.ended);
+  if (!first) {
+    if (!std::exchange(has_ended_, true)) context.out.push_back(SendToAll<FlowMessages>{FlowEnd{}});
+    return;
+  }
+  has_ended_ = false;  // a member may have joined
+  if (*first > forgotten_) {
+    forgotten_ = *first;
+    std::erase_if(outputs_, [this](const auto& output) {
+      return !executor_.keeps(output.first.stage, forgotten_);
+    });
+    context.out.push_back(SendToAll<FlowMessages>{ForgetActions{forgotten_}});
+  }
+  if (!current_ || current_->action->id != *first) {
+    current_.reset();
+    const auto action = executor_.actions().find(*first);
+    if (action == executor_.actions().end()) {
+      // This member's program will begin it, unless it is another program.
+      if (members_.at(*configuration_->coordinator).position.has_returned)
+        context.out.push_back(SendToAll<FlowMessages>{
+            ActionEnd{*first, "the programs of the members differ: that of member " +
+                                  std::to_string(*configuration_->coordinator) + " has returned"}});
+      return;
+    }
+    begin(context, action->second);
+  }
+  schedule(context);
+}
+
+void FlowCoordinator::begin(const FlowContext& context, ActionPtr action) {
+  current_.emplace(Current{action, flow::Scheduler{action->stages, options_.attempts_max}});
+  bool has_ended_before = false;
+  for (const auto& [id, member] : members_) has_ended_before |= member.position.ended > action->id;
+  for (flow::StageId stage = 0; stage < action->stages.size(); ++stage) {
+    for (flow::Part part = 0; part < action->stages[stage].parts; ++part) {
+      if (outputs_.contains(action->output_of(stage, part)))
+        current_->scheduler.on_found(stage, part);
+      else if (tasks_.contains({{action->id, stage}, part}))
+        current_->scheduler.on_running(stage, part);
+    }
+    announce(context, stage);
+  }
+  for (const auto& [id, member] : members_) add_results(context, id, member);
+  const auto failure = failures_.find(action->id);
+  if (failure != failures_.end())
+    fail(context, action->id, failure->second);
+  else if (has_ended_before && !action->gathers)
+    // The result of such an action is no more than that it has ended.
+    current_->has_ended = true;
+  if (current_->has_ended)
+    context.out.push_back(SendToAll<FlowMessages>{ActionEnd{action->id, current_->error}});
+}
+
+void FlowCoordinator::fail(const FlowContext& context, ActionId action, const std::string& error) {
+  current_->has_ended = true;
+  current_->error = error;
+  failures_.emplace(action, error);
+  context.out.push_back(SendToAll<FlowMessages>{ActionEnd{action, error}});
+}
+
+bool FlowCoordinator::can_take(const MemberState& member) const {
+  // The functions of a stage may use what the program has only during the action.
+  const ActionId action = current_->action->id;
+  return member.position.begun > action && member.position.ended == action && !member.is_refused &&
+         member.tasks < member.slots;
+}
+
+std::optional<MemberId> FlowCoordinator::choose(const flow::TaskId* task) const {
+  std::optional<MemberId> best;
+  std::uint32_t most_free = 0;
+  for (const auto& [id, member] : members_) {
+    if (!can_take(member) || member.slots - member.tasks <= most_free) continue;
+    best = id;
+    most_free = member.slots - member.tasks;
+  }
+  if (task == nullptr || !current_->action->reads) return best;
+  for (const Action::Read& read : current_->action->reads(task->stage, task->part)) {
+    if (!read.part) continue;
+    const auto holders = outputs_.find(current_->action->output_of(read.stage, *read.part));
+    if (holders == outputs_.end()) continue;
+    for (const MemberId holder : holders->second) {
+      const auto member = members_.find(holder);
+      if (member != members_.end() && can_take(member->second)) return holder;
+    }
+  }
+  return best;
+}
+
+void FlowCoordinator::schedule(const FlowContext& context) {
+  const Action& action = *current_->action;
+  if (current_->has_ended && current_->error.empty() && action.gathers &&
+      !current_->scheduler.has_ended())
+    current_->has_ended = false;  // a part of the result is lost, and not everyone has it
+  if (current_->has_ended) return;
+  const bool has_ended_somewhere = std::ranges::any_of(
+      members_, [&](const auto& member) { return member.second.position.ended > action.id; });
+  for (auto& [id, member] : members_) {
+    if (member.position.begun != action.id + 1 || member.is_refused ||
+        member.position.fingerprint == action.fingerprint)
+      continue;
+    const std::string why = "member " + std::to_string(id) +
+                            " runs another program, or has other files: its action " +
+                            std::to_string(action.id + 1) + " has other stages";
+    if (!has_ended_somewhere) return fail(context, action.id, why);
+    // It has joined, and the others go on without it.
+    member.is_refused = true;
+    context.send(id, ActionEnd{action.id, why});
+  }
+  while (choose(nullptr)) {
+    const auto task = current_->scheduler.next();
+    if (!task) break;
+    const MemberId to = *choose(&*task);
+    const PartName name{{action.id, task->stage}, task->part};
+    tasks_[name] = to;
+    ++members_.at(to).tasks;
+    context.send(to, TaskOrder{name, task->attempt + 1 == options_.attempts_max});
+  }
+  end_if_complete(context);
+}
+
+void FlowCoordinator::end_if_complete(const FlowContext& context) {
+  if (const Error* error = current_->scheduler.error())
+    return fail(context, current_->action->id, error->message);
+  if (!current_->scheduler.has_ended()) return;
+  current_->has_ended = true;
+  context.out.push_back(SendToAll<FlowMessages>{ActionEnd{current_->action->id, {}}});
+}
+
+}  // namespace starling::core

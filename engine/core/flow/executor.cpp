@@ -1,0 +1,334 @@
+#include "starling/engine/core/flow/executor.hpp"
+
+#include <algorithm>
+
+namespace starling::core {
+
+// --- who is in charge ---------------------------------------------------------------------------
+
+void FlowExecutor::on_configuration(const FlowContext& context, const ConfigurationPtr& next,
+                                    const ConfigurationPtr& former) {
+  configuration_ = next;
+  if (!former || !next->has_same_coordinator_as(*former)) context.send(*next->coordinator, state());
+  if (!former) return;
+  std::set<MemberId> gone;
+  for (const Member& member : former->members_not_in(*next)) gone.insert(member.id);
+  if (gone.empty()) return;
+  for (const MemberId id : gone) context.output(DropReader{id});
+  std::vector<PieceName> lost;
+  for (const auto& [name, piece] : pieces_)
+    if (!piece.is_here && gone.contains(piece.holder)) lost.push_back(name);
+  for (const PieceName& name : lost) lose(context, name, TaskOutcome::lacks_input);
+  fetch_next(context);
+}
+
+FlowState FlowExecutor::state() const {
+  FlowState state;
+  state.position = position_;
+  state.slots = is_stopped_ ? 0 : options_.slots;
+  // The position says that the results of ended actions are here.
+  for (const PartName& output : outputs_)
+    if (output.stage.action >= position_.ended || !results_.contains(output.stage))
+      state.outputs.push_back(output);
+  for (const auto& [name, task] : tasks_) state.tasks.push_back(name);
+  for (const auto& [action, error] : ends_)
+    if (!error.empty()) state.failures.push_back({action, error});
+  return state;
+}
+
+void FlowExecutor::send_progress(const FlowContext& context) const {
+  if (configuration_)
+    context.send(*configuration_->coordinator,
+                 FlowProgress{position_, is_stopped_ ? 0 : options_.slots});
+}
+
+void FlowExecutor::stop(const FlowContext& context) {
+  is_stopped_ = true;
+  send_progress(context);
+}
+
+void FlowExecutor::report(const FlowContext& context, const PartName& task, TaskOutcome outcome,
+                          std::string error, const flow::TaskCounts& counts) const {
+  const auto action = actions_.find(task.stage.action);
+  TaskReport report{task, task, outcome, std::move(error), counts};
+  if (action != actions_.end())
+    report.output = action->second->output_of(task.stage.stage, task.part);
+  context.send(*configuration_->coordinator, std::move(report));
+}
+
+// --- tasks --------------------------------------------------------------------------------------
+
+void FlowExecutor::on(const FlowContext& context, MemberId, const TaskOrder& order) {
+  const PartName& name = order.task;
+  if (tasks_.contains(name)) return;
+  // The functions of a stage may use what the program has only during the action.
+  const bool is_in_action =
+      name.stage.action == position_.ended && position_.ended < position_.begun;
+  if (!is_in_action || !actions_.at(name.stage.action)->has(name.stage.stage, name.part))
+    return report(context, name, TaskOutcome::lacks_input);
+  const ActionPtr action = actions_.at(name.stage.action);
+  if (outputs_.contains(action->output_of(name.stage.stage, name.part)))
+    return report(context, name, TaskOutcome::done);
+  TaskState& task = tasks_[name];
+  task.is_last_attempt = order.is_last_attempt;
+  bool is_gone = false;
+  for (const Action::Read& read : action->reads(name.stage.stage, name.part)) {
+    const flow::Part end = read.part ? *read.part + 1 : action->stages[read.stage].parts;
+    for (flow::Part part = read.part.value_or(0); part < end && !is_gone; ++part)
+      is_gone = need(context, *action, read, part, &name) == Need::gone;
+  }
+  if (is_gone) return give_up(context, name, TaskOutcome::lacks_input);
+  start_if_ready(context, name, task);
+  fetch_next(context);
+}
+
+FlowExecutor::Need FlowExecutor::need(const FlowContext& context, const Action& action,
+                                      const Action::Read& read, flow::Part part,
+                                      const PartName* task) {
+  const PieceName name{action.output_of(read.stage, part), read.piece};
+  if (outputs_.contains(name.output)) return Need::here;
+  auto piece = pieces_.find(name);
+  if (piece == pieces_.end()) {
+    const StageName stage{action.id, read.stage};
+    const auto holders = holders_.find(stage);
+    if (holders == holders_.end() || part >= holders->second.size()) return Need::gone;
+    const MemberId holder = holders->second[part];
+    if (holder == self_) context.send(*configuration_->coordinator, OutputLost{name.output, self_});
+    if (holder == self_ || configuration_->find(holder) == nullptr) return Need::gone;
+    piece = pieces_.emplace(name, Piece{stage, holder}).first;
+    queue_.push_back(name);
+  }
+  if (task == nullptr) {
+    piece->second.is_result = true;
+  } else {
+    piece->second.tasks.insert(*task);
+    TaskState& reader = tasks_.at(*task);
+    reader.reads.push_back(name);
+    if (!piece->second.is_here) reader.missing.insert(name);
+  }
+  return piece->second.is_here ? Need::here : Need::coming;
+}
+
+void FlowExecutor::start_if_ready(const FlowContext& context, const PartName& name,
+                                  TaskState& task) {
+  if (task.runs || !task.missing.empty()) return;
+  task.runs = true;
+  context.output(RunTask{name, task.is_last_attempt});
+}
+
+void FlowExecutor::on(const FlowContext& context, const TaskEnded& ended) {
+  const auto task = tasks_.find(ended.task);
+  if (task == tasks_.end()) return;
+  release(context, ended.task, task->second);
+  tasks_.erase(task);
+  if (!ended.error.empty()) return report(context, ended.task, TaskOutcome::failed, ended.error);
+  // The driver drops the output of a task whose action was forgotten meanwhile.
+  if (ended.task.stage.action < forgotten_)
+    return report(context, ended.task, TaskOutcome::lacks_input);
+  const Action& action = *actions_.at(ended.task.stage.action);
+  outputs_.insert(action.output_of(ended.task.stage.stage, ended.task.part));
+  report(context, ended.task, TaskOutcome::done, {}, ended.counts);
+}
+
+void FlowExecutor::give_up(const FlowContext& context, const PartName& name, TaskOutcome outcome,
+                           const std::string& error) {
+  const auto task = tasks_.find(name);
+  if (task == tasks_.end() || task->second.runs) return;
+  release(context, name, task->second);
+  tasks_.erase(task);
+  report(context, name, outcome, error);
+}
+
+void FlowExecutor::release(const FlowContext& context, const PartName& task,
+                           const TaskState& state) {
+  for (const PieceName& name : state.reads) {
+    const auto found = pieces_.find(name);
+    if (found == pieces_.end()) continue;
+    Piece& piece = found->second;
+    piece.tasks.erase(task);
+    if (!piece.tasks.empty() || piece.is_result) continue;
+    if (piece.is_asked) --fetches_;
+    pieces_.erase(found);
+    context.output(DropPiece{name});
+  }
+}
+
+// --- fetching -----------------------------------------------------------------------------------
+
+void FlowExecutor::fetch_next(const FlowContext& context) {
+  while (fetches_ < options_.fetches_max && !queue_.empty()) {
+    const PieceName name = queue_.front();
+    queue_.pop_front();
+    const auto piece = pieces_.find(name);
+    if (piece == pieces_.end() || piece->second.is_asked || piece->second.is_here) continue;
+    ++fetches_;
+    piece->second.is_asked = true;
+    ask(context, name, piece->second);
+  }
+}
+
+void FlowExecutor::ask(const FlowContext& context, const PieceName& name, Piece& piece) {
+  context.send(piece.holder, PieceRequest{name, piece.next_chunk});
+}
+
+void FlowExecutor::on(const FlowContext& context, MemberId from, const PieceRequest& request) {
+  if (outputs_.contains(request.piece.output)) {
+    context.output(ReadPiece{from, request.piece, request.chunk});
+  } else {
+    PieceChunk chunk{request.piece, request.chunk};
+    chunk.is_missing = true;
+    context.send(from, std::move(chunk));
+  }
+}
+
+void FlowExecutor::on(const FlowContext& context, const PieceRead& read) {
+  if (configuration_->find(read.reader) != nullptr) context.send(read.reader, read.chunk);
+}
+
+void FlowExecutor::on(const FlowContext& context, MemberId from, const PieceChunk& chunk) {
+  const auto found = pieces_.find(chunk.piece);
+  if (found == pieces_.end()) return;
+  Piece& piece = found->second;
+  if (!piece.is_asked || piece.holder != from || piece.next_chunk != chunk.chunk) return;
+  if (!chunk.error.empty()) {
+    lose(context, chunk.piece, TaskOutcome::failed, chunk.error);
+    return fetch_next(context);
+  }
+  if (chunk.is_missing) {
+    context.send(*configuration_->coordinator, OutputLost{chunk.piece.output, from});
+    lose(context, chunk.piece, TaskOutcome::lacks_input);
+    return fetch_next(context);
+  }
+  // Until the chunk is stored, no other is expected.
+  ++piece.next_chunk;
+  context.output(StorePiece{piece.stage, chunk});
+}
+
+void FlowExecutor::on(const FlowContext& context, const PieceStored& stored) {
+  const auto found = pieces_.find(stored.piece);
+  if (found == pieces_.end()) return;
+  Piece& piece = found->second;
+  if (!piece.is_asked || piece.next_chunk != stored.chunk + 1) return;
+  if (!stored.error.empty()) {
+    lose(context, stored.piece, TaskOutcome::failed, stored.error);
+    return fetch_next(context);
+  }
+  if (!stored.is_last) return ask(context, stored.piece, piece);
+  piece.is_asked = false;
+  piece.is_here = true;
+  --fetches_;
+  for (const PartName& name : piece.tasks) {
+    TaskState& task = tasks_.at(name);
+    task.missing.erase(stored.piece);
+    start_if_ready(context, name, task);
+  }
+  if (piece.is_result && --results_missing_ == 0) gather(context);
+  fetch_next(context);
+}
+
+void FlowExecutor::lose(const FlowContext& context, const PieceName& name, TaskOutcome outcome,
+                        const std::string& error) {
+  const auto found = pieces_.find(name);
+  if (found == pieces_.end()) return;
+  const Piece piece = std::move(found->second);
+  pieces_.erase(found);
+  if (piece.is_asked) --fetches_;
+  context.output(DropPiece{name});
+  if (piece.is_result && outcome == TaskOutcome::failed)
+    context.out.push_back(Fail{"a part of a result cannot be stored: " + error});
+  for (const PartName& task : piece.tasks) give_up(context, task, outcome, error);
+}
+
+void FlowExecutor::on(const FlowContext& context, MemberId, const StageHolders& holders) {
+  holders_[holders.stage] = holders.holders;
+  gather(context);
+}
+
+// --- actions ------------------------------------------------------------------------------------
+
+void FlowExecutor::on(const FlowContext& context, const BeginAction& begin) {
+  const ActionPtr& action = begin.action;
+  actions_[action->id] = action;
+  for (flow::StageId stage = 0; stage < action->stages.size(); ++stage)
+    if (action->is_kept[stage]) kept_.insert(action->names[stage]);
+  if (action->gathers) results_.insert(action->names[action->last()]);
+  position_.begun = action->id + 1;
+  position_.fingerprint = action->fingerprint;
+  send_progress(context);
+  gather(context);
+}
+
+void FlowExecutor::on(const FlowContext& context, const ProgramReturned&) {
+  position_.has_returned = true;
+  send_progress(context);
+}
+
+void FlowExecutor::on(const FlowContext& context, MemberId, const ActionEnd& end) {
+  ends_[end.action] = end.error;
+  gather(context);
+}
+
+void FlowExecutor::gather(const FlowContext& context) {
+  if (position_.ended == position_.begun) return;
+  const Action& action = *actions_.at(position_.ended);
+  const auto end = ends_.find(action.id);
+  if (end == ends_.end()) return;
+  if (!end->second.empty() || !action.gathers) return end_action(context, end->second);
+  const flow::StageId last = action.last();
+  results_missing_ = 0;
+  for (flow::Part part = 0; part < action.stages[last].parts; ++part)
+    if (need(context, action, {last, part, 0}, part, nullptr) != Need::here) ++results_missing_;
+  if (results_missing_ > 0) return fetch_next(context);
+  for (flow::Part part = 0; part < action.stages[last].parts; ++part) {
+    const PieceName name{action.output_of(last, part), 0};
+    const auto piece = pieces_.find(name);
+    if (piece == pieces_.end()) continue;
+    context.output(KeepPiece{name});
+    outputs_.insert(name.output);
+    for (const PartName& task : piece->second.tasks) std::erase(tasks_.at(task).reads, name);
+    pieces_.erase(piece);
+  }
+  end_action(context, {});
+}
+
+void FlowExecutor::end_action(const FlowContext& context, std::string error) {
+  std::vector<PartName> waiting;
+  for (const auto& [name, task] : tasks_)
+    if (!task.runs) waiting.push_back(name);
+  for (const PartName& name : waiting) give_up(context, name, TaskOutcome::lacks_input);
+  context.output(ActionEnded{position_.ended++, std::move(error)});
+  send_progress(context);
+}
+
+void FlowExecutor::on(const FlowContext&, const ReleaseStage& release) {
+  released_[release.stage] = position_.begun;
+}
+
+bool FlowExecutor::keeps(const StageName& stage, ActionId before) const {
+  if (stage.action >= before) return true;
+  if (!kept_.contains(stage)) return false;
+  // A stage that the program released before it began action n may be read by the actions before.
+  const auto released = released_.find(stage);
+  return released == released_.end() || released->second > before;
+}
+
+void FlowExecutor::on(const FlowContext& context, MemberId, const ForgetActions& forget) {
+  if (forget.before <= forgotten_ || forget.before > position_.ended) return;
+  forgotten_ = forget.before;
+  std::erase_if(outputs_, [&](const PartName& output) {
+    if (keeps(output.stage, forgotten_) || results_.contains(output.stage)) return false;
+    context.output(DropOutput{output});
+    return true;
+  });
+  std::erase_if(holders_, [&](const auto& holders) { return holders.first.action < forgotten_; });
+  for (auto& [id, action] : actions_) {
+    if (id >= forgotten_ || !action->reads) continue;
+    // The functions of the stages hold data of the program.
+    auto without_reads = std::make_shared<Action>(*action);
+    without_reads->reads = nullptr;
+    action = std::move(without_reads);
+  }
+  context.output(DropActions{forgotten_});
+}
+
+}  // namespace starling::core

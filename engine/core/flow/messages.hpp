@@ -1,0 +1,265 @@
+/// The messages and the driver's effects and inputs of the role Flow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "starling/engine/core/flow/action.hpp"
+#include "starling/engine/core/ids.hpp"
+#include "starling/engine/core/message_list.hpp"
+#include "starling/engine/core/role/role.hpp"
+#include "starling/engine/core/slice.hpp"
+#include "starling/engine/flow/plan/progress.hpp"
+
+namespace starling::core {
+
+class Flow;
+
+/// Bytes of records. They travel as a slice of 8-byte elements, of which the last may be filled up.
+struct RecordBytes {
+  std::uint32_t size = 0;
+  Slice words;
+
+  static RecordBytes copy_of(std::span<const std::byte> bytes);
+  [[nodiscard]] std::span<const std::byte> get() const { return words.bytes().first(size); }
+  [[nodiscard]] bool is_well_formed() const {
+    return !words.rows && size <= words.count * word_bytes &&
+           words.count * word_bytes < size + word_bytes &&
+           (words.empty() || words.buffer->element_bytes() == word_bytes);
+  }
+  static constexpr std::size_t word_bytes = 8;
+  static constexpr auto fields(auto& m) { return std::tie(m.size, m.words); }
+};
+
+// --- messages -----------------------------------------------------------------------------------
+
+/// Member to coordinator, when it learns that this one is in charge: what it has and does.
+struct FlowState {
+  ProgramPosition position;
+  /// How many tasks it runs at a time; 0 if it takes no tasks.
+  std::uint32_t slots = 0;
+  std::vector<PartName> outputs;
+  std::vector<PartName> tasks;
+  std::vector<ActionFailure> failures;
+
+  static constexpr std::string_view name = "flow-state";
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.position, m.slots, m.outputs, m.tasks, m.failures);
+  }
+};
+/// Member to coordinator, when its program has begun an action or has returned, when an action has
+/// ended there, and when the number of its slots changes.
+struct FlowProgress {
+  ProgramPosition position;
+  std::uint32_t slots = 0;
+
+  static constexpr std::string_view name = "flow-progress";
+  static constexpr auto fields(auto& m) { return std::tie(m.position, m.slots); }
+};
+/// Coordinator to member: run this task.
+struct TaskOrder {
+  PartName task;
+  /// If it fails, the action fails.
+  bool is_last_attempt = false;
+
+  static constexpr std::string_view name = "task-order";
+  static constexpr auto fields(auto& m) { return std::tie(m.task, m.is_last_attempt); }
+};
+/// Coordinator to all: a stage of an action is complete, and these members have the outputs.
+struct StageHolders {
+  StageName stage;
+  /// By part.
+  std::vector<MemberId> holders;
+
+  static constexpr std::string_view name = "stage-holders";
+  static constexpr auto fields(auto& m) { return std::tie(m.stage, m.holders); }
+};
+enum class TaskOutcome : std::uint8_t {
+  done,
+  /// A function of the task threw, or its records could not be stored.
+  failed,
+  /// It was not run, because an output that it reads is gone.
+  lacks_input,
+};
+constexpr TaskOutcome last_of(TaskOutcome) { return TaskOutcome::lacks_input; }
+/// Member to coordinator: what became of a task.
+struct TaskReport {
+  PartName task;
+  /// The name of the output of the task.
+  PartName output;
+  TaskOutcome outcome = TaskOutcome::done;
+  /// If it has failed: why.
+  std::string error;
+  flow::TaskCounts counts;
+
+  static constexpr std::string_view name = "task-report";
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.task, m.output, m.outcome, m.error, m.counts);
+  }
+};
+/// Member to coordinator: `holder` does not have this output, although it should.
+struct OutputLost {
+  PartName output;
+  MemberId holder = 0;
+
+  static constexpr std::string_view name = "output-lost";
+  static constexpr auto fields(auto& m) { return std::tie(m.output, m.holder); }
+};
+/// Member to a member that has the output: asks for a chunk of a piece, from 0. A member asks for
+/// the next chunk when it has stored the one before.
+struct PieceRequest {
+  PieceName piece;
+  std::uint32_t chunk = 0;
+
+  static constexpr std::string_view name = "piece-request";
+  static constexpr auto fields(auto& m) { return std::tie(m.piece, m.chunk); }
+};
+/// Answers a PieceRequest.
+struct PieceChunk {
+  PieceName piece;
+  std::uint32_t chunk = 0;
+  bool is_last = false;
+  /// The sender does not have the output.
+  bool is_missing = false;
+  /// Why the sender cannot read it; empty if it can.
+  std::string error = {};
+  RecordBytes bytes = {};
+
+  static constexpr std::string_view name = "piece-chunk";
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.piece, m.chunk, m.is_last, m.is_missing, m.error, m.bytes);
+  }
+};
+/// Coordinator to all: an action has ended; `error` is empty if it has not failed.
+struct ActionEnd {
+  ActionId action = 0;
+  std::string error;
+
+  static constexpr std::string_view name = "action-end";
+  static constexpr auto fields(auto& m) { return std::tie(m.action, m.error); }
+};
+/// Coordinator to all: the actions before this one have ended everywhere, so no one needs their
+/// outputs, except those that are results or kept.
+struct ForgetActions {
+  ActionId before = 0;
+
+  static constexpr std::string_view name = "forget-actions";
+  static constexpr auto fields(auto& m) { return std::tie(m.before); }
+};
+/// Coordinator to all: the programs of all members have returned.
+struct FlowEnd {
+  static constexpr std::string_view name = "flow-end";
+};
+
+using FlowMessages =
+    MessageList<FlowState, FlowProgress, TaskOrder, StageHolders, TaskReport, OutputLost,
+                PieceRequest, PieceChunk, ActionEnd, ForgetActions, FlowEnd>;
+
+// --- effects for the driver ---------------------------------------------------------------------
+
+/// Run this task; answered by TaskEnded. The driver has all outputs and pieces that it reads.
+struct RunTask {
+  PartName task;
+  bool is_last_attempt = false;
+};
+/// Read a chunk of an output that this member has; answered by PieceRead.
+struct ReadPiece {
+  MemberId reader = 0;
+  PieceName piece;
+  std::uint32_t chunk = 0;
+};
+/// Add a chunk to a piece; answered by PieceStored. Chunk 0 begins the piece anew.
+struct StorePiece {
+  /// A stage of an action that was begun, for whose task or result the piece is stored.
+  StageName stage;
+  PieceChunk chunk;
+};
+/// These pieces are read no more.
+struct DropPiece {
+  PieceName piece;
+};
+/// Keep this piece as the whole output.
+struct KeepPiece {
+  PieceName piece;
+};
+struct DropOutput {
+  PartName output;
+};
+/// A member is gone: it reads no more pieces.
+struct DropReader {
+  MemberId reader = 0;
+};
+/// No task of the actions before this one will run.
+struct DropActions {
+  ActionId before = 0;
+};
+/// The program's action has ended. If it gathers and `error` is empty, all outputs of its last
+/// stage are here.
+struct ActionEnded {
+  ActionId action = 0;
+  std::string error;
+};
+/// On the coordinator: a part was computed.
+struct PartDone {
+  PartName task;
+  flow::TaskCounts counts;
+};
+/// The programs of all members have returned: this member may end.
+struct FlowEnded {};
+
+using FlowOutputs = MessageList<RunTask, ReadPiece, StorePiece, DropPiece, KeepPiece, DropOutput,
+                                DropReader, DropActions, ActionEnded, PartDone, FlowEnded>;
+
+// --- the driver's inputs ------------------------------------------------------------------------
+
+/// The program needs the result of its next action.
+struct BeginAction {
+  ActionPtr action;
+};
+struct TaskEnded {
+  PartName task;
+  /// Empty if the task has returned its output.
+  std::string error;
+  flow::TaskCounts counts;
+};
+struct PieceRead {
+  MemberId reader = 0;
+  PieceChunk chunk;
+};
+struct PieceStored {
+  PieceName piece;
+  std::uint32_t chunk = 0;
+  bool is_last = false;
+  /// Why the chunk could not be stored; empty if it was.
+  std::string error;
+};
+/// The program needs the kept outputs of this stage no more.
+struct ReleaseStage {
+  StageName stage;
+};
+/// The program has returned, and begins no more actions.
+struct ProgramReturned {};
+
+using FlowInputs =
+    MessageList<BeginAction, TaskEnded, PieceRead, PieceStored, ReleaseStage, ProgramReturned>;
+
+/// The lists of RoleContext::spare; there are none.
+struct FlowSpare {};
+using FlowContext = RoleContext<FlowMessages, FlowOutputs, FlowSpare>;
+
+struct FlowOptions {
+  using Role = Flow;
+  /// An action fails if a part of it has failed this many times under one coordinator. Above 0.
+  std::uint32_t attempts_max = 2;
+  /// How many tasks this member runs at a time.
+  std::uint32_t slots = 1;
+  /// How many pieces this member fetches from others at a time. Above 0.
+  std::size_t fetches_max = 8;
+};
+
+}  // namespace starling::core

@@ -1,0 +1,96 @@
+/// The records of a flow that a member has: the outputs of its tasks, and pieces of the outputs of
+/// others. It does what the effects of a Flow tell its driver. Not thread-safe, but tasks that it
+/// has made run on any thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/core/flow/messages.hpp"
+#include "starling/engine/flow/plan/plan.hpp"
+#include "starling/engine/flow/plan/task.hpp"
+
+namespace starling::core {
+
+class OutputStore {
+ public:
+  /// A chunk of a piece has at most `chunk_bytes`; above 0.
+  OutputStore(std::shared_ptr<flow::Storage> storage, std::size_t chunk_bytes)
+      : storage_(std::move(storage)), chunk_bytes_(chunk_bytes) {}
+
+  /// The program has begun an action.
+  void begin(ActionPtr action, flow::Plan plan);
+
+  struct RunnableTask {
+    flow::StagePtr stage;
+    flow::Task task;
+  };
+  /// Returns what RunTask asks for. Requires: what the task reads is here.
+  [[nodiscard]] RunnableTask make_task(const RunTask& run, const std::function<bool()>& is_stopped);
+  /// Keeps the output of a task.
+  void put(const PartName& task, flow::Output output);
+
+  /// Reads the chunk. It is marked as missing if the output is not here, and has an error if that
+  /// cannot be read.
+  [[nodiscard]] PieceChunk execute(const ReadPiece& read);
+  [[nodiscard]] PieceStored execute(const StorePiece& store);
+  void execute(const DropPiece& drop) { pieces_.erase(drop.piece); }
+  void execute(const KeepPiece& keep);
+  void execute(const DropOutput& drop);
+  void execute(const DropReader& drop);
+  void execute(const DropActions& drop);
+
+  /// Returns the outputs of the last stage of an action. Requires: they are here.
+  [[nodiscard]] std::vector<flow::Output> results(ActionId action) const;
+
+ private:
+  struct StageState {
+    flow::StagePtr stage;
+    /// The file to which its tasks spill; null until there is one.
+    std::shared_ptr<flow::SpillFile> file;
+  };
+  struct ActionState {
+    ActionPtr action;
+    std::vector<StageState> stages;
+  };
+  struct StoredOutput {
+    flow::Output output;
+    flow::OutputForm form;
+  };
+  /// A piece that is received. `writer` uses `task`.
+  struct Piece {
+    std::unique_ptr<flow::Task> task;
+    std::unique_ptr<flow::PieceWriter> writer;
+    /// The bytes of a block of which the rest is still to come.
+    std::vector<std::byte> partial;
+    /// Set once the piece is complete.
+    flow::Output output;
+    flow::OutputForm form;
+  };
+  /// A piece that is being sent to a member.
+  struct Reading {
+    std::unique_ptr<flow::PieceReader> reader;
+    /// Bytes that were read, and how many of them were sent.
+    std::vector<std::byte> rest;
+    std::size_t sent = 0;
+    bool is_at_end = false;
+    PieceChunk last_chunk;
+  };
+
+  [[nodiscard]] StageState& stage(const StageName& name);
+  [[nodiscard]] const std::shared_ptr<flow::SpillFile>& file_of(StageState& stage);
+  void read_chunk(Reading& reading, std::uint32_t number);
+  static void add_bytes(Piece& piece, std::span<const std::byte> bytes);
+
+  std::shared_ptr<flow::Storage> storage_;
+  const std::size_t chunk_bytes_;
+  std::map<ActionId, ActionState> actions_;
+  std::map<PartName, StoredOutput> outputs_;
+  std::map<PieceName, Piece> pieces_;
+  std::map<std::pair<MemberId, PieceName>, Reading> readings_;
+};
+
+}  // namespace starling::core

@@ -1,0 +1,158 @@
+/// The pieces of outputs, as bytes that travel from node to node. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/flow/plan/stage.hpp"
+#include "starling/engine/flow/plan/task.hpp"
+#include "starling/engine/flow/shuffle/buckets.hpp"
+#include "starling/engine/flow/values/codec.hpp"
+
+namespace starling::flow {
+
+/// Reads the runs of one bucket. Each block of bytes begins with a bool: does it begin a run?
+template <class R>
+class BucketPieceReader : public PieceReader {
+ public:
+  BucketPieceReader(Output output, Part bucket) : output_(std::move(output)) {
+    const auto& buckets = *static_cast<const Buckets<R>*>(output_.get());
+    if (!buckets.has(bucket)) throw TaskFailure{Error{"there is no such piece"}};
+    runs_ = buckets[bucket];
+  }
+
+  Bytes next() override {
+    constexpr std::size_t block_bytes = std::size_t{64} << 10U;
+    Bytes block;
+    bool begins_run = false;
+    while (!reader_ || reader_->get() == nullptr) {
+      if (runs_.empty()) return block;
+      reader_.emplace(runs_.front());
+      runs_ = runs_.subspan(1);
+      begins_run = true;
+    }
+    put(block, begins_run);
+    for (; reader_->get() && block.size() < block_bytes; reader_->advance())
+      put(block, *reader_->get());
+    return block;
+  }
+
+ private:
+  Output output_;
+  /// The runs that come after that of `reader_`.
+  std::span<const Run<R>> runs_;
+  std::optional<RunReader<R>> reader_;
+};
+
+/// Makes the same runs again, in memory or spilled.
+template <class R>
+class BucketPieceWriter : public PieceWriter {
+ public:
+  BucketPieceWriter(const Task& task, Part bucket) : task_(task), buckets_{bucket, {}} {
+    buckets_.lists.emplace_back();
+  }
+
+  void add(std::span<const std::byte> bytes) override {
+    bool begins_run = false;
+    get(bytes, begins_run);
+    if (begins_run) end_run();
+    while (!bytes.empty()) {
+      R record{};
+      get(bytes, record);
+      bytes_ += footprint(record);
+      records_.push_back(std::move(record));
+    }
+    // The sender's runs are not longer than this, unless one record is.
+    if (bytes_ > 4 * task_.storage().buffer_bytes()) end_run();
+  }
+  [[nodiscard]] Output finish() override {
+    end_run();
+    return std::make_shared<const Buckets<R>>(std::move(buckets_));
+  }
+
+ private:
+  void end_run() {
+    if (records_.empty()) return;
+    buckets_.lists.back().push_back(
+        make_run(task_, std::exchange(records_, {}), std::exchange(bytes_, 0)));
+  }
+
+  const Task& task_;
+  Buckets<R> buckets_;
+  /// The run that is not complete yet.
+  std::vector<R> records_;
+  std::size_t bytes_ = 0;
+};
+
+/// Reads an output that is one record.
+template <Record T>
+class RecordPieceReader : public PieceReader {
+ public:
+  explicit RecordPieceReader(Output output) : output_(std::move(output)) {}
+
+  Bytes next() override {
+    Bytes bytes;
+    if (const Output output = std::exchange(output_, nullptr))
+      put(bytes, *static_cast<const T*>(output.get()));
+    return bytes;
+  }
+
+ private:
+  /// Null once it was read.
+  Output output_;
+};
+
+template <Record T>
+class RecordPieceWriter : public PieceWriter {
+ public:
+  void add(std::span<const std::byte> bytes) override {
+    get(bytes, value_);
+    if (!bytes.empty()) throw DecodeError{"bytes are left over after a record"};
+  }
+  [[nodiscard]] Output finish() override { return std::make_shared<const T>(std::move(value_)); }
+
+ private:
+  T value_{};
+};
+
+namespace detail {
+
+template <class O>
+inline constexpr bool is_buckets = false;
+template <class R>
+inline constexpr bool is_buckets<Buckets<R>> = true;
+template <class O>
+struct RecordOf;
+template <class R>
+struct RecordOf<Buckets<R>> {
+  using Type = R;
+};
+
+}  // namespace detail
+
+/// Returns the form in which outputs of type O travel; an empty one if they cannot.
+template <class O>
+[[nodiscard]] OutputForm output_form() {
+  if constexpr (detail::is_buckets<O>) {
+    using R = typename detail::RecordOf<O>::Type;
+    return {[](Output output, Part piece) {
+              return std::make_unique<BucketPieceReader<R>>(std::move(output), piece);
+            },
+            [](const Task& task, Part piece) {
+              return std::make_unique<BucketPieceWriter<R>>(task, piece);
+            }};
+  } else if constexpr (Record<O>) {
+    return {[](Output output, Part) {
+              return std::make_unique<RecordPieceReader<O>>(std::move(output));
+            },
+            [](const Task&, Part) { return std::make_unique<RecordPieceWriter<O>>(); }};
+  } else {
+    return {};
+  }
+}
+
+}  // namespace starling::flow
