@@ -141,7 +141,7 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
       configuration->ranges.size() != placed_ranges(prepared->options(), prepared->ranges()) ||
       configuration->coordinator.has_value() !=
           core::keeps_steps_centrally(prepared->options().mode))
-    return Error{"the job's configuration does not fit its model"};
+    return Error{"the job's configuration does not fit the job"};
   auto job = std::make_shared<ClusterJob>(
       id, id_, slot->settings, slot->client, prepared, age.value_or(std::chrono::milliseconds{}),
       [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {

@@ -13,6 +13,16 @@ bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
+/// Returns the name of the first file that a flow reads, and how many more it reads.
+std::string summary_of_inputs(const wire::JobSettings& settings) {
+  const std::string first = setting_of(settings, "input");
+  const auto inputs =
+      std::ranges::count(settings, "input", &std::pair<std::string, std::string>::first);
+  std::string text = first.substr(first.rfind('/') + 1);
+  if (inputs > 1) text += " and " + std::to_string(inputs - 1) + " more";
+  return text;
+}
+
 }  // namespace
 
 Result<void> check_job_name(std::string_view name) {
@@ -38,6 +48,8 @@ std::string name_of(const wire::JobSettings& settings, wire::JobId job) {
 }
 
 std::string summary_of(const wire::JobSettings& settings) {
+  if (const std::string flow = setting_of(settings, "flow"); !flow.empty())
+    return "flow " + flow + " on " + summary_of_inputs(settings);
   std::string text;
   for (const auto& [key, separator] :
        {std::pair{"model", ""}, {"data", " on "}, {"mode", ", "}, {"barrier", ", "}})

@@ -21,7 +21,8 @@ inline constexpr std::size_t job_name_max = 64;
 [[nodiscard]] std::string name_of(const wire::JobSettings& settings, wire::JobId job);
 
 /// Describes a job by its settings `model`, `data`, `mode` and `barrier`, without those that are
-/// not given: "softmax on digits, peer, pssp:s=4,beta=2".
+/// not given: "softmax on digits, peer, pssp:s=4,beta=2". Describes a flow by its name and its
+/// files: "flow wordcount on a.txt and 2 more".
 [[nodiscard]] std::string summary_of(const wire::JobSettings& settings);
 
 }  // namespace starling::actor

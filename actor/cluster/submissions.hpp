@@ -216,9 +216,10 @@ class Submissions {
       if (node.prepared->fingerprint != first.prepared->fingerprint)
         differing += (differing.empty() ? "" : ", ") + wire::without_key(node.target.address);
     if (!differing.empty())
-      return conclude(id, wire::Refused{"the nodes' data differ: each must read the same data as " +
-                                        wire::without_key(first.target.address) +
-                                        "; these do not: " + differing});
+      return conclude(
+          id, wire::Refused{
+                  "the nodes differ: each must run the same program and read the same data as " +
+                  wire::without_key(first.target.address) + "; these do not: " + differing});
     start(id);
   }
 

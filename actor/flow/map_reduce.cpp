@@ -38,12 +38,24 @@ Result<void> check(const MapReduceOptions& options) {
 
 }  // namespace
 
-Result<MapReduce> MapReduce::make(MapReduceOptions options) {
+Result<MapReduceOptions> complete(MapReduceOptions options) {
   if (options.spill_folder.empty()) {
     std::error_code fault;
     options.spill_folder = std::filesystem::temp_directory_path(fault).string();
   }
   if (auto valid = check(options); !valid) return std::move(valid).error();
+  return options;
+}
+
+MapReduce MapReduce::over(MapReduceOptions options, std::shared_ptr<Runner> runner,
+                          std::shared_ptr<SpillFolder> storage) {
+  return MapReduce{std::move(options), std::move(storage), std::move(runner)};
+}
+
+Result<MapReduce> MapReduce::make(MapReduceOptions given) {
+  auto completed = complete(std::move(given));
+  if (!completed) return std::move(completed).error();
+  MapReduceOptions options = *std::move(completed);
   auto storage = std::make_shared<SpillFolder>(options.spill_folder, options.memory_bytes,
                                                options.spill_bytes_max);
   auto runner =

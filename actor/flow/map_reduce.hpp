@@ -48,12 +48,20 @@ struct MapReduceOptions {
   std::function<bool()> is_stopped = {};
 };
 
+/// Returns the options, with the folder for spilled data. An Error names an option that cannot
+/// work.
+[[nodiscard]] Result<MapReduceOptions> complete(MapReduceOptions options);
+
 /// A set keeps alive what it needs of its engine, so it may outlive the engine. Thread-safe, except
 /// for moving.
 class MapReduce {
  public:
   /// An Error names an option that cannot work.
   static Result<MapReduce> make(MapReduceOptions options);
+  /// Returns an engine whose jobs another runner runs, in which the options are not used.
+  /// Requires: `options` are complete().
+  static MapReduce over(MapReduceOptions options, std::shared_ptr<Runner> runner,
+                        std::shared_ptr<SpillFolder> storage);
 
   /// The values of a container, in its order.
   template <class T>

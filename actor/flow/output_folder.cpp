@@ -1,15 +1,17 @@
 #include "starling/actor/flow/output_folder.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <utility>
+#include <random>
 
 #include "starling/engine/flow/plan/failure.hpp"
 
@@ -17,61 +19,190 @@ namespace starling::flow {
 namespace {
 
 constexpr std::size_t buffer_bytes_max = std::size_t{256} << 10U;
+constexpr const char* lock_name = ".starling-lock";
 
 TaskFailure system_failure(const std::string& path, const char* what) {
   return TaskFailure{Error{path + ": " + what + ": " + std::strerror(errno)}};
 }
 
+std::string name_of(Part part) {
+  const std::string number = std::to_string(part);
+  const std::string zeros(number.size() < 5 ? 5 - number.size() : 0, '0');
+  return "part-" + zeros + number + ".txt";
+}
+
+/// Returns a word that no other call returns, in this process or in another one.
+std::string unique_word() {
+  static const auto process =
+      (std::uint64_t{std::random_device{}()} << 32U) | std::uint64_t{std::random_device{}()};
+  static std::atomic<std::uint64_t> calls = 0;
+  return std::to_string(process) + "-" + std::to_string(++calls);
+}
+
+bool has_all_parts(int folder, Part parts) {
+  for (Part part = 0; part < parts; ++part)
+    if (::faccessat(folder, name_of(part).c_str(), F_OK, 0) != 0) return false;
+  return true;
+}
+
+/// Renames a folder unless the new name is taken. Returns 0, or the number of the system's error.
+int rename_to_new(const std::string& from, const std::string& to) {
+  // rename() would replace an empty folder that someone has made meanwhile.
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  // Network file systems do not have this kind of renaming.
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  std::error_code fault;
+  if (std::filesystem::symlink_status(to, fault).type() != std::filesystem::file_type::not_found)
+    return EEXIST;
+  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+/// Removes what is not the file of a part: the lock, and what writers have left of parts that
+/// others have written too.
+void remove_unfinished_files(const std::string& folder) {
+  std::error_code fault;
+  for (auto at = std::filesystem::directory_iterator{folder, fault};
+       !fault && at != std::filesystem::directory_iterator{}; at.increment(fault)) {
+    const std::string name = at->path().filename().string();
+    std::error_code ignored;
+    if (name == lock_name || (name.starts_with("part-") && !name.ends_with(".txt")))
+      std::filesystem::remove(at->path(), ignored);
+  }
+}
+
+void remove_end_slashes(std::string& path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+}
+
+Error cannot_be_made(const std::string& path) {
+  return Error{path + ": no folder can be made: " + std::strerror(errno)};
+}
+
 }  // namespace
 
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  (void)close();
+  descriptor_ = std::exchange(other.descriptor_, -1);
+  return *this;
+}
+
+bool Descriptor::close() noexcept {
+  return !is_open() || ::close(std::exchange(descriptor_, -1)) == 0;
+}
+
 Result<OutputFolder> OutputFolder::make(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  remove_end_slashes(path);
   std::error_code fault;
   if (std::filesystem::symlink_status(path, fault).type() != std::filesystem::file_type::not_found)
     return Error{path + ": exists already; valid: the name of a new folder"};
   std::string temporary = path + ".starling-XXXXXX";
-  if (::mkdtemp(temporary.data()) == nullptr)
-    return Error{path + ": no folder can be made: " + std::strerror(errno)};
-  return OutputFolder{std::move(path), std::move(temporary)};
+  if (::mkdtemp(temporary.data()) == nullptr) return cannot_be_made(path);
+  OutputFolder made{std::move(path), std::move(temporary), false};
+  if (auto opened = made.open(); !opened) return std::move(opened).error();
+  return made;
 }
 
-OutputFolder::OutputFolder(OutputFolder&& other) noexcept
-    : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}
-
-OutputFolder::~OutputFolder() {
-  std::error_code ignored;
-  if (!temporary_.empty()) std::filesystem::remove_all(temporary_, ignored);
+Result<OutputFolder> OutputFolder::shared(std::string path, const std::string& token) {
+  remove_end_slashes(path);
+  OutputFolder made{path, path + ".starling-" + token, true};
+  // Another writer may rename or remove the folder before this one has opened it.
+  constexpr int tries = 10;
+  for (int i = 0; i < tries; ++i) {
+    if (::mkdir(made.temporary_.c_str(), 0777) != 0 && errno != EEXIST) {
+      made.temporary_.clear();
+      return cannot_be_made(path);
+    }
+    if (made.open()) return made;
+    if (errno != ENOENT) break;
+  }
+  Error error = cannot_be_made(path);
+  made.temporary_.clear();
+  return error;
 }
 
-std::string OutputFolder::part_path(Part part) const {
-  const std::string number = std::to_string(part);
-  const std::string zeros(number.size() < 5 ? 5 - number.size() : 0, '0');
-  return (temporary_.empty() ? path_ : temporary_) + "/part-" + zeros + number + ".txt";
-}
-
-Result<void> OutputFolder::commit() {
-  std::error_code fault;
-  // Other users may read the result if they may read a new folder.
-  const ::mode_t mask = ::umask(0);
-  ::umask(mask);
-  std::filesystem::permissions(temporary_, static_cast<std::filesystem::perms>(0777 & ~mask),
-                               fault);
-  // rename() would replace an empty folder that someone has made meanwhile.
-  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0)
-    return Error{path_ +
-                 ": the finished folder cannot be given this name: " + std::strerror(errno)};
-  temporary_.clear();
+Result<void> OutputFolder::open() {
+  folder_ = Descriptor{::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)};
+  if (!folder_.is_open()) return cannot_be_made(path_);
+  if (!is_shared_) return {};
+  lock_ = Descriptor{::openat(folder_.get(), lock_name, O_RDWR | O_CREAT | O_CLOEXEC, 0666)};
+  if (!lock_.is_open()) return cannot_be_made(path_);
+  // A file system without locks keeps the temporary folder if the job fails.
+  (void)::flock(lock_.get(), LOCK_SH | LOCK_NB);
   return {};
 }
 
-PartFile::PartFile(std::string path)
-    : path_(std::move(path)),
-      descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) throw system_failure(path_, "cannot be written");
+OutputFolder::OutputFolder(OutputFolder&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      is_shared_(other.is_shared_),
+      folder_(std::move(other.folder_)),
+      lock_(std::move(other.lock_)) {}
+
+OutputFolder::~OutputFolder() {
+  if (!temporary_.empty()) discard();
+}
+
+void OutputFolder::discard() {
+  std::error_code ignored;
+  if (is_shared_) {
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return;
+    // Another writer may rename the folder meanwhile, and its files must then stay.
+    std::string removed = temporary_ + "-" + unique_word();
+    if (rename_to_new(temporary_, removed) != 0) return;
+    temporary_ = std::move(removed);
+  }
+  std::filesystem::remove_all(temporary_, ignored);
+}
+
+bool OutputFolder::has_final_name() const {
+  struct ::stat opened {};
+  struct ::stat named {};
+  return ::fstat(folder_.get(), &opened) == 0 && ::lstat(path_.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+PartFile OutputFolder::open_part(Part part) const {
+  const std::string name = name_of(part);
+  return PartFile{folder_.get(), temporary_, name, is_shared_ ? name + "." + unique_word() : name};
+}
+
+Result<void> OutputFolder::commit(Part parts) {
+  const bool has_all = has_all_parts(folder_.get(), parts);
+  int fault = 0;
+  if (has_all && !has_final_name()) {
+    // Other users may read the result if they may read a new folder.
+    const ::mode_t mask = ::umask(0);
+    ::umask(mask);
+    if (!is_shared_) (void)::fchmod(folder_.get(), 0777 & ~mask);
+    fault = rename_to_new(temporary_, path_);
+  }
+  if (has_all && (fault == 0 || has_final_name())) {
+    if (is_shared_) remove_unfinished_files(path_);
+    temporary_.clear();
+    return {};
+  }
+  // A writer that begins when another has renamed the folder makes a temporary folder again, which
+  // lacks parts.
+  const Descriptor final_folder{::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (is_shared_ && (!has_all || parts == 0) && has_all_parts(final_folder.get(), parts) &&
+      final_folder.is_open())
+    return {};
+  if (!has_all) return Error{path_ + ": the files of some parts are gone from " + temporary_};
+  return Error{path_ + ": the finished folder cannot be given this name: " + std::strerror(fault)};
+}
+
+PartFile::PartFile(int folder, std::string folder_path, std::string name, std::string first_name)
+    : folder_(folder),
+      folder_path_(std::move(folder_path)),
+      name_(std::move(name)),
+      first_name_(std::move(first_name)),
+      file_(
+          ::openat(folder_, first_name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+  if (!file_.is_open()) throw system_failure(path(), "cannot be written");
 }
 
 PartFile::~PartFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!first_name_.empty() && first_name_ != name_) ::unlinkat(folder_, first_name_.c_str(), 0);
 }
 
 void PartFile::add_line(const std::string& line) {
@@ -82,8 +213,8 @@ void PartFile::add_line(const std::string& line) {
 
 void PartFile::flush() {
   for (std::size_t done = 0; done < buffer_.size();) {
-    const ssize_t n = ::write(descriptor_, buffer_.data() + done, buffer_.size() - done);
-    if (n < 0 && errno != EINTR) throw system_failure(path_, "cannot be written");
+    const ssize_t n = ::write(file_.get(), buffer_.data() + done, buffer_.size() - done);
+    if (n < 0 && errno != EINTR) throw system_failure(path(), "cannot be written");
     if (n > 0) done += static_cast<std::size_t>(n);
   }
   buffer_.clear();
@@ -91,8 +222,17 @@ void PartFile::flush() {
 
 void PartFile::finish() {
   flush();
-  if (::fsync(descriptor_) != 0 || ::close(std::exchange(descriptor_, -1)) != 0)
-    throw system_failure(path_, "cannot be written");
+  if (::fsync(file_.get()) != 0 || !file_.close())
+    throw system_failure(path(), "cannot be written");
+  if (first_name_ != name_ &&
+      ::renameat(folder_, first_name_.c_str(), folder_, name_.c_str()) != 0) {
+    // Once the folder is complete, another writer removes what is not finished.
+    const int fault = errno;
+    const bool is_written = ::faccessat(folder_, name_.c_str(), F_OK, 0) == 0;
+    errno = fault;
+    if (fault != ENOENT || !is_written) throw system_failure(path(), "cannot be written");
+  }
+  first_name_.clear();
 }
 
 }  // namespace starling::flow

@@ -10,56 +10,100 @@
 
 namespace starling::flow {
 
-/// Writes into a temporary folder beside the final path; commit() renames it. Without commit(), the
-/// destructor removes the temporary folder and its files. Several threads may call part_path() at
-/// once, but none while a thread calls commit().
-class OutputFolder {
+/// A descriptor of the system that the destructor closes.
+class Descriptor {
  public:
-  /// Returns an Error if `path` exists, or if no temporary folder can be made beside it.
-  static Result<OutputFolder> make(std::string path);
+  /// Takes a descriptor; -1 stands for none.
+  explicit Descriptor(int descriptor = -1) noexcept : descriptor_(descriptor) {}
+  Descriptor(Descriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor() { (void)close(); }
 
-  OutputFolder(OutputFolder&& other) noexcept;
-  OutputFolder& operator=(OutputFolder&&) = delete;
-  ~OutputFolder();
-
-  /// The path of a part's file, such as "part-00007.txt": in the temporary folder before commit(),
-  /// and in the final one after it.
-  [[nodiscard]] std::string part_path(Part part) const;
-  /// Gives the folder its final name. Returns an Error if that name is taken meanwhile. Requires:
-  /// no earlier call has succeeded.
-  Result<void> commit();
+  [[nodiscard]] int get() const noexcept { return descriptor_; }
+  [[nodiscard]] bool is_open() const noexcept { return descriptor_ >= 0; }
+  /// Returns false if the system reports an error.
+  [[nodiscard]] bool close() noexcept;
 
  private:
-  OutputFolder(std::string path, std::string temporary)
-      : path_(std::move(path)), temporary_(std::move(temporary)) {}
-
-  std::string path_;
-  /// Empty once the folder has its final name.
-  std::string temporary_;
+  int descriptor_;
 };
 
-/// The file of one part. The constructor empties a file that a failed attempt has left. All
-/// functions throw TaskFailure if the file cannot be written, as the constructor does. Not
-/// thread-safe.
+/// The file of one part. A file that is not finished is removed, or emptied by the next attempt.
+/// All functions throw TaskFailure if the file cannot be written, as OutputFolder::open_part()
+/// does. Not thread-safe.
 class PartFile {
  public:
-  explicit PartFile(std::string path);
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
   ~PartFile();
 
   /// Appends a line and its LF.
   void add_line(const std::string& line);
-  /// Writes the lines that are still buffered, waits until the disk has the whole file, and closes
-  /// it.
+  /// Writes the lines that are still buffered, waits until the disk has the whole file, closes it,
+  /// and gives it its name.
   void finish();
 
  private:
+  friend class OutputFolder;
+  /// Writes the file `name` of the folder; first under `first_name`, which may be the same.
+  PartFile(int folder, std::string folder_path, std::string name, std::string first_name);
+
   void flush();
+  [[nodiscard]] std::string path() const { return folder_path_ + "/" + name_; }
+
+  /// OutputFolder has it open.
+  int folder_;
+  std::string folder_path_;
+  std::string name_;
+  /// Empty once the file has its name.
+  std::string first_name_;
+  Descriptor file_;
+  std::string buffer_;
+};
+
+/// Writes into a temporary folder beside the final path; commit() renames it. Without commit(), the
+/// destructor removes the temporary folder and its files. Several threads may call open_part() at
+/// once, but none while a thread calls commit().
+class OutputFolder {
+ public:
+  /// For one writer. Returns an Error if `path` exists, or if no temporary folder can be made
+  /// beside it.
+  static Result<OutputFolder> make(std::string path);
+  /// For several writers, in any processes that see the same folders: all of them use the temporary
+  /// folder `path.starling-TOKEN`, and each of them calls commit(). Several of them may write one
+  /// part, with the same lines. The last writer that ends without commit() removes the temporary
+  /// folder. Requires: no other data set is written with this token.
+  static Result<OutputFolder> shared(std::string path, const std::string& token);
+
+  OutputFolder(OutputFolder&& other) noexcept;
+  OutputFolder& operator=(OutputFolder&&) = delete;
+  ~OutputFolder();
+
+  /// Makes the file of a part, such as "part-00007.txt". Throws TaskFailure if that fails.
+  [[nodiscard]] PartFile open_part(Part part) const;
+  /// Gives the folder its final name, or finds that another writer has done so. Returns an Error if
+  /// that name is taken, or if the file of one of the `parts` parts is missing. Requires: all parts
+  /// were written, and no earlier call has succeeded.
+  Result<void> commit(Part parts);
+
+ private:
+  OutputFolder(std::string path, std::string temporary, bool is_shared)
+      : path_(std::move(path)), temporary_(std::move(temporary)), is_shared_(is_shared) {}
+
+  /// Opens the temporary folder. Returns an Error if that fails.
+  Result<void> open();
+  /// True if the path names the folder that this object has open.
+  [[nodiscard]] bool has_final_name() const;
+  /// Removes the temporary folder, unless another writer still uses it or has renamed it.
+  void discard();
 
   std::string path_;
-  int descriptor_;
-  std::string buffer_;
+  /// Empty once the folder has its final name.
+  std::string temporary_;
+  bool is_shared_;
+  Descriptor folder_;
+  /// Every writer of a shared folder has a lock of this file until it ends in any way.
+  Descriptor lock_;
 };
 
 }  // namespace starling::flow

@@ -35,11 +35,12 @@ template <class T>
 }
 
 /// Writes each part as a file of the folder, a line for each record, and gives the folder its final
-/// name. Returns the number of lines. Requires: `output` has not been committed.
+/// name. Returns the number of lines. If several members of a job write the set, each calls this
+/// with an output of its own (OutputFolder::shared()). Requires: `output` has not been committed.
 template <class T, class C>
 [[nodiscard]] Result<std::uint64_t> save_text(const Set<T, C>& set, OutputFolder& output) {
   const auto write = [&output](Task& task, const C& chain) {
-    PartFile file{output.part_path(task.part())};
+    PartFile file = output.open_part(task.part());
     std::uint64_t lines = 0;
     chain.run(task, task.part(), [&](const T& record) {
       file.add_line(line_of(record));
@@ -50,7 +51,8 @@ template <class T, class C>
   };
   auto written = set.run("save_text", write);
   if (!written) return std::move(written).error();
-  if (auto committed = output.commit(); !committed) return std::move(committed).error();
+  const auto parts = static_cast<Part>(written->size());
+  if (auto committed = output.commit(parts); !committed) return std::move(committed).error();
   std::uint64_t lines = 0;
   for (const auto& part_lines : *written) lines += *part_lines;
   return lines;

@@ -97,6 +97,29 @@ std::string with_absolute_paths_in(const Setting& setting) {
   return setting.text;
 }
 
+/// Replaces the text of each setting by what `make_absolute` returns for it. Returns an Error if
+/// that changes a text, and a live node of `nodes` is on another machine.
+Result<Settings> with_paths(Settings settings, const std::vector<core::NodeRecord>& nodes,
+                            const std::function<std::string(const Setting&)>& make_absolute) {
+  const auto remote_node = std::ranges::find_if(nodes, [](const core::NodeRecord& node) {
+    return core::is_live(node.state) && !is_on_this_machine(node.address);
+  });
+  for (Setting& setting : settings) {
+    const std::string absolute = make_absolute(setting);
+    if (absolute == setting.text) continue;
+    if (remote_node != nodes.end())
+      return Error{setting.location + ": '" + setting.text +
+                   "' is relative to this program's working folder, and node " +
+                   printable(remote_node->name) + " at " +
+                   printable(wire::without_key(remote_node->address)) +
+                   " is on another machine; valid: the absolute path at which every node finds "
+                   "the file, like '" +
+                   absolute + "'"};
+    setting.text = absolute;
+  }
+  return settings;
+}
+
 }  // namespace
 
 std::string with_files(const std::string& source, std::string (*path_of)(const std::string&)) {
@@ -112,23 +135,14 @@ std::string with_files(const std::string& source, std::string (*path_of)(const s
 
 Result<Settings> with_absolute_paths(Settings settings,
                                      const std::vector<core::NodeRecord>& nodes) {
-  const auto remote_node = std::ranges::find_if(nodes, [](const core::NodeRecord& node) {
-    return core::is_live(node.state) && !is_on_this_machine(node.address);
+  return with_paths(std::move(settings), nodes, with_absolute_paths_in);
+}
+
+Result<Settings> with_absolute_paths(Settings settings, const std::vector<core::NodeRecord>& nodes,
+                                     const std::function<bool(const Setting&)>& is_path) {
+  return with_paths(std::move(settings), nodes, [&](const Setting& setting) {
+    return is_path(setting) ? absolute_path(setting.text) : setting.text;
   });
-  for (Setting& setting : settings) {
-    const std::string absolute = with_absolute_paths_in(setting);
-    if (absolute == setting.text) continue;
-    if (remote_node != nodes.end())
-      return Error{setting.location + ": '" + setting.text +
-                   "' is relative to this program's working folder, and node " +
-                   printable(remote_node->name) + " at " +
-                   printable(wire::without_key(remote_node->address)) +
-                   " is on another machine; valid: the absolute path at which every node finds "
-                   "the file, like '" +
-                   absolute + "'"};
-    setting.text = absolute;
-  }
-  return settings;
 }
 
 }  // namespace starling::program

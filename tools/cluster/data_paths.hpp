@@ -2,6 +2,7 @@
 /// same path, and their working folders differ. Blocking.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,5 +23,9 @@ namespace starling::program {
 /// machine, where that path may name another file.
 [[nodiscard]] Result<Settings> with_absolute_paths(Settings settings,
                                                    const std::vector<core::NodeRecord>& nodes);
+/// The same for settings whose whole text is a path if `is_path` returns true for them.
+[[nodiscard]] Result<Settings> with_absolute_paths(
+    Settings settings, const std::vector<core::NodeRecord>& nodes,
+    const std::function<bool(const Setting&)>& is_path);
 
 }  // namespace starling::program

@@ -45,6 +45,10 @@ std::string_view data_name(std::string_view data) {
 }  // namespace
 
 std::string name_stem(const wire::JobSettings& settings) {
+  if (const std::string flow = actor::setting_of(settings, "flow"); !flow.empty()) {
+    const std::string file = actor::setting_of(settings, "input");
+    return name_part(flow, "flow") + "-" + name_part(file.substr(file.rfind('/') + 1), "files");
+  }
   const std::string model = actor::setting_of(settings, "model");
   const std::string data = actor::setting_of(settings, "data");
   return name_part(model, "model") + "-" + name_part(data_name(data), "data");

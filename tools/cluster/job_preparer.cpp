@@ -4,7 +4,9 @@
 #include <array>
 #include <string_view>
 
+#include "starling/actor/cluster/job_name.hpp"
 #include "starling/base/text.hpp"
+#include "starling/tools/cluster/flow_preparer.hpp"
 #include "starling/tools/job/keys.hpp"
 #include "starling/tools/job/memory.hpp"
 #include "starling/tools/train/checkpoint.hpp"
@@ -89,6 +91,7 @@ actor::JobPreparer job_preparer(const Registry& registry) {
   return
       [&registry](
           const wire::JobSettings& received) -> Result<std::shared_ptr<const actor::PreparedJob>> {
+        if (!actor::setting_of(received, "flow").empty()) return prepare_flow(registry, received);
         auto converted = from_wire(received);
         if (!converted) return std::move(converted).error();
         Settings settings = *std::move(converted);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -56,6 +57,12 @@ double updates_of(const wire::JobRecord& job) {
   return summary_figure(job, "updates").value_or(static_cast<double>(updates));
 }
 
+/// True if the job has run a flow: actor::summary_of() describes it. A model could have this name,
+/// but then the job has made updates.
+bool is_flow(const wire::JobRecord& job) {
+  return job.description.starts_with("flow ") && updates_of(job) == 0;
+}
+
 std::string text_of(const wire::JobRecord& job) {
   std::string text =
       fmt::format("{}  {}  {}\n", job.name, print(job.summary.state), job.description);
@@ -63,11 +70,14 @@ std::string text_of(const wire::JobRecord& job) {
   if (job.ended_at_ms > 0)
     text += fmt::format(", closed after {}",
                         time_text(static_cast<double>(job.ended_at_ms - job.began_at_ms) / 1000));
-  text += fmt::format(", {:.0f} updates", updates_of(job));
+  if (!is_flow(job)) text += fmt::format(", {:.0f} updates", updates_of(job));
   if (job.steps_total > 0) text += fmt::format(", step {} of {}", job.step_max, job.steps_total);
-  for (const auto& [name, value] : job.summary.figures)
-    if (name.starts_with("test_") || name.starts_with("train_"))
+  for (const auto& [name, value] : job.summary.figures) {
+    if (is_flow(job) && std::trunc(value) == value)
+      text += fmt::format(", {} {:.0f}", name, value);
+    else if (is_flow(job) || name.starts_with("test_") || name.starts_with("train_"))
       text += fmt::format(", {} {:.4g}", name, value);
+  }
   text += "\n";
   if (!job.summary.why.empty()) text += "  " + job.summary.why + "\n";
   return text;
@@ -85,8 +95,10 @@ nlohmann::ordered_json json_of(const wire::JobRecord& job) {
     json["closed"] = print_utc(job.ended_at_ms * 1000);
     json["took_s"] = static_cast<double>(job.ended_at_ms - job.began_at_ms) / 1000;
   }
-  json["updates"] = updates_of(job);
-  json["step"] = job.step_max;
+  if (!is_flow(job)) {
+    json["updates"] = updates_of(job);
+    json["step"] = job.step_max;
+  }
   if (job.steps_total > 0) json["steps_total"] = job.steps_total;
   for (const auto& [name, value] : job.summary.figures) json["figures"][name] = value;
   return json;

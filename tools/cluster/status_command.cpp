@@ -59,9 +59,10 @@ std::vector<std::string> duplicate_name_warnings(const ClusterSnapshot& snapshot
 }
 
 /// Returns "  copies 1 of 2 wanted, 3 on their way" or, if the job's exchange has no owners of
-/// ranges, "  2 of 3 workers hold the whole model"; empty if no node has sent the configuration.
+/// ranges, "  2 of 3 workers hold the whole model"; empty if no node has sent the configuration, or
+/// for a flow.
 std::string copies_line(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
-  if (!job.configuration) return {};
+  if (!job.configuration || job.is_flow()) return {};
   if (job.configuration->ranges.empty())
     return fmt::format(
         "  {} of {} the whole model\n", whole_copies(job),
@@ -77,7 +78,8 @@ std::string configuration_line(const JobSnapshot& job) {
   if (!job.configuration) return {};
   const core::Configuration& latest = *job.configuration;
   return fmt::format(
-      "  configuration {}, {}, {}{}\n", latest.epoch, print_count(range_count(job), "range"),
+      "  configuration {}, {}{}{}\n", latest.epoch,
+      job.is_flow() ? "" : print_count(range_count(job), "range") + ", ",
       print_count(latest.members.size(), "member"),
       latest.coordinator ? fmt::format(", the coordinator is {}", *latest.coordinator) : "");
 }
@@ -86,14 +88,15 @@ std::string text_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
   std::string text = fmt::format("job {}: {}\n  {}\n", job.name, actor::summary_of(job.settings),
                                  progress_text(job, utc_now_us() / 1000));
   text += configuration_line(job) + copies_line(snapshot, job);
-  if (const auto steps = job.steps(); !steps.empty())
+  if (const auto steps = job.steps(); !steps.empty() && !job.is_flow())
     text += fmt::format("  steps {}-{}-{}\n", steps.front(), steps[steps.size() / 2], steps.back());
   if (!job.blocked_reason.empty() && job.failure_reason().empty())
     text += fmt::format("  waits: {}\n", job.blocked_reason);
   for (const auto& [id, member] : job.members) {
     const wire::MemberStatus& status = member.status;
-    text += fmt::format("  member {}: step {}, {}, on {}{}{}\n", id, status.step, state_of(status),
-                        member.node,
+    text += fmt::format("  member {}: {}{}, on {}{}{}\n", id,
+                        job.is_flow() ? "" : fmt::format("step {}, ", status.step),
+                        state_of(status), member.node,
                         status.held > 0 ? ", holds " + print_count(status.held, "range") : "",
                         status.why.empty() ? "" : ": " + status.why);
   }
@@ -112,6 +115,7 @@ std::string text_of(const ClusterSnapshot& snapshot, const std::vector<wire::Job
 void add_progress(nlohmann::ordered_json& json, const JobSnapshot& job) {
   const JobProgress progress = progress_of(job, utc_now_us() / 1000);
   json["since"] = print_utc(job.started_ms * 1000);
+  if (job.is_flow()) return;
   if (progress.data_epoch) json["epoch"] = *progress.data_epoch;
   if (const auto steps = job.steps(); !steps.empty())
     json["steps"] = {
@@ -128,8 +132,10 @@ void add_configuration(nlohmann::ordered_json& json, const ClusterSnapshot& snap
                        const JobSnapshot& job) {
   if (!job.configuration) return;
   json["configuration"] = job.configuration->epoch;
-  json["ranges"] = range_count(job);
-  if (job.configuration->ranges.empty()) {
+  if (!job.is_flow()) json["ranges"] = range_count(job);
+  if (job.is_flow()) {
+    // It has no model.
+  } else if (job.configuration->ranges.empty()) {
     // No range has owners: each worker keeps the whole model.
     json["whole_copies"] = whole_copies(job);
   } else {
@@ -140,13 +146,27 @@ void add_configuration(nlohmann::ordered_json& json, const ClusterSnapshot& snap
   if (job.configuration->coordinator) json["coordinator"] = *job.configuration->coordinator;
 }
 
+/// Returns the settings as an object; the texts of a key that occurs several times as a list.
+nlohmann::ordered_json json_of(const wire::JobSettings& settings) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [key, text] : settings) {
+    if (!json.contains(key))
+      json[key] = text;
+    else if (json[key].is_array())
+      json[key].push_back(text);
+    else
+      json[key] = nlohmann::ordered_json::array({json[key], text});
+  }
+  return json;
+}
+
 nlohmann::ordered_json json_of(wire::JobId id, const ClusterSnapshot& snapshot) {
   const JobSnapshot& job = snapshot.jobs.at(id);
   nlohmann::ordered_json json{{"job", std::to_string(id)},
                               {"name", job.name},
                               {"state", print(job.state())},
                               {"why", job.failure_reason()}};
-  for (const auto& [key, text] : job.settings) json["settings"][key] = text;
+  json["settings"] = json_of(job.settings);
   add_progress(json, job);
   add_configuration(json, snapshot, job);
   json["client"] = job.client;

@@ -76,9 +76,10 @@ Result<int> stop_command(const Settings& settings) {
     return job_failed;
   }
   const std::string message =
-      must_drop ? ": dropped\n"
-      : !has_begun
-          ? ": stopped before it began\n"
+      must_drop    ? ": dropped\n"
+      : !has_begun ? ": stopped before it began\n"
+      : job.is_flow()
+          ? ": its members end; the program that follows it, `attach` or `stop --drop` drops it\n"
           : ": its workers end after their current steps; the program that follows it saves "
             "the model, or, without one, `attach --save FILE` does\n";
   return write_stdout("job " + job.name + message, done);

@@ -2,24 +2,22 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "starling/actor/cluster/job_name.hpp"
 #include "starling/base/input.hpp"
-#include "starling/base/random.hpp"
 #include "starling/base/utc.hpp"
+#include "starling/tools/cluster/begin_job.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/data_paths.hpp"
+#include "starling/tools/cluster/flow_commands.hpp"
 #include "starling/tools/cluster/follow/cluster_snapshot.hpp"
 #include "starling/tools/cluster/follow/job_progress.hpp"
 #include "starling/tools/cluster/follow/job_watcher.hpp"
 #include "starling/tools/cluster/follow/trace_collector.hpp"
-#include "starling/tools/cluster/job_naming.hpp"
 #include "starling/tools/cluster/job_preparer.hpp"
 #include "starling/tools/cluster/keys/access.hpp"
-#include "starling/tools/cluster/submitter.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/train/commands.hpp"
@@ -67,10 +65,6 @@ wire::JobSettings settings_for_nodes(Settings job, const PreparedRun& ready) {
   return to_wire(job);
 }
 
-/// The time that nodes have to send the names of their jobs. It can be short: if a node is late, it
-/// still refuses a submitted job whose name is taken.
-constexpr std::chrono::milliseconds names_timeout{300};
-
 /// Returns the limits under which nodes read files: they read no pipes. The commands of this file
 /// read under the same limits, so that they refuse a pipe before they ask any node.
 ReadLimits read_limits_of_nodes() {
@@ -79,8 +73,10 @@ ReadLimits read_limits_of_nodes() {
   return limits;
 }
 
-KeyDescription detach_key() {
-  return {"detach", ValueType::flag, "", "end as soon as the job has begun; `attach` follows it",
+/// The option that `submit --flow NAME` has, which the command line runs in place of this command.
+KeyDescription flow_key() {
+  return {"flow", ValueType::text, "NAME",
+          "run a flow of `run` in place of training; `submit --flow NAME --help` lists its flags",
           "Where"};
 }
 
@@ -118,26 +114,6 @@ wire::JobSummary summary_of(const EndedJob& ended) {
       summary.figures.emplace_back(name, value.get<double>());
   }
   return summary;
-}
-
-/// Returns the names of the running jobs, and of those that ended within the last day.
-std::set<std::string> names_in_use(Access& access, const ClusterSnapshot& snapshot) {
-  std::set<std::string> names;
-  for (const auto& [id, job] : snapshot.jobs) names.insert(job.name);
-  for (const auto& [id, job] : ended_jobs(access, snapshot)) names.insert(job.name);
-  return names;
-}
-
-/// Returns an Error if the setting `name` is the name of a running job.
-Result<void> check_name(const Settings& settings, const ClusterSnapshot& snapshot) {
-  const std::string name = text_of(settings, "name");
-  for (const auto& [id, job] : snapshot.jobs)
-    if (!name.empty() && job.name == name)
-      return Error{location_of(settings, "name") + ": '" + name +
-                   "' is the name of a job that is " + print(job.state()) + " here (" +
-                   actor::summary_of(job.settings) + "); valid: another, or `" + program_name() +
-                   " stop " + name + "` before"};
-  return {};
 }
 
 /// Returns what a user can do about a job that has ended and whose nodes still hold it. `has_model`
@@ -203,7 +179,8 @@ Result<int> follow(Access& access, wire::JobId id, const PreparedRun& ready, Met
 const std::vector<KeyDescription>& submit_options() {
   static const std::vector<KeyDescription> all = [] {
     std::vector<KeyDescription> keys = connection_options("Where");
-    keys.push_back(detach_key());
+    keys.push_back(detach_key("Where"));
+    keys.push_back(flow_key());
     keys.insert(keys.end(), job_keys().begin(), job_keys().end());
     return keys;
   }();
@@ -214,7 +191,8 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
                            const std::string& job_file) {
   const ReadScope read_scope{read_limits_of_nodes()};
   auto own_options = connection_options("");
-  own_options.push_back(detach_key());
+  own_options.push_back(detach_key(""));
+  own_options.push_back(flow_key());
   const Settings job = without(own_options, settings);
   const bool must_detach = !location_of(settings, "detach").empty();
   auto access = open_access(settings);
@@ -222,15 +200,10 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   const auto local_settings = without_device(registry, job);
   if (!local_settings) return local_settings.error();
   // Asks the nodes before it loads data, because they answer soon, and loading may take long.
-  const auto node = access->ask_status();
-  const auto snapshot = node ? take_snapshot(*access, SnapshotScope::all_nodes, names_timeout)
-                             : Result<ClusterSnapshot>{node.error()};
-  if (!snapshot) {
-    print_error(snapshot.error().message);
-    return job_failed;
-  }
-  if (auto checked = check_name(job, *snapshot); !checked) return std::move(checked).error();
-  const auto remote_settings = with_absolute_paths(job, snapshot->nodes);
+  const auto target = find_target(*access, job);
+  if (!target) return target.error();
+  if (!*target) return job_failed;
+  const auto remote_settings = with_absolute_paths(job, (*target)->snapshot.nodes);
   if (!remote_settings) return remote_settings.error();
   auto ready = prepare(registry, *local_settings, job_file);
   if (!ready) return std::move(ready).error();
@@ -241,50 +214,18 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
   // From here on the job may exist on nodes: a signal stops it in order.
   const GracefulStop graceful_stop{ready->job.quiet ? nullptr : stop_message_without_saving};
-  wire::JobSettings sent = settings_for_nodes(*remote_settings, *ready);
-  std::set<std::string> taken = names_in_use(*access, *snapshot);
-  const std::string stem = ready->job.name.empty() ? name_stem(sent) : std::string{};
-  // Programs that submit jobs at the same moment choose the same names. After each collision, the
-  // next name is drawn from twice as many.
-  Random random{wire::draw_id()};
-  std::uint64_t skipped_max = 0;
-  const NameGenerator new_name = [&] {
-    if (stem.empty()) return std::string{};
-    for (auto skipped = random.below(skipped_max + 1); skipped > 0; --skipped)
-      taken.insert(next_name(stem, taken));
-    skipped_max = 2 * skipped_max + 1;
-    return *taken.insert(next_name(stem, taken)).first;
-  };
-  if (!stem.empty()) sent.emplace_back("name", new_name());
-  const auto submitted = submit_job(*access, *node, std::move(sent), new_name);
-  if (!submitted) {
-    print_error(submitted.error().message);
-    return job_failed;
-  }
-  if (!*submitted) {
-    print_error("the job was dropped before it had begun");
-    return interrupted_code;
-  }
-  const wire::JobId id = (*submitted)->job;
-  access->seed = (*submitted)->seed;
-  ready->resolved.id = std::to_string(id);
-  ready->resolved.name = (*submitted)->name;
-  if (must_detach && is_interrupted()) {
-    Follower follower{*access->client, access->seed, id};
-    (void)follower.poll();
-    follower.close({wire::JobState::stopped, "interrupted"});
-    print_error("job " + ready->resolved.name + " was dropped");
-    return interrupted_code;
-  }
-  if (must_detach)
-    return write_stdout(ready->job.json ? nlohmann::ordered_json{{"job", ready->resolved.id},
-                                                                 {"name", ready->resolved.name}}
-                                                  .dump() +
-                                              "\n"
-                                        : "job " + ready->resolved.name + " begins\n",
-                        done);
-  Display{ready->job.quiet}.show("job " + ready->resolved.name + " begins");
-  return follow(*access, id, *ready, *std::move(metrics), JobWatcher::OnLeave::stop_job);
+  const BeginOptions begin_options{.name = ready->job.name,
+                                   .must_detach = must_detach,
+                                   .is_json = ready->job.json,
+                                   .is_quiet = ready->job.quiet};
+  const auto begun =
+      begin_job(*access, **target, settings_for_nodes(*remote_settings, *ready), begin_options);
+  if (!begun) return begun.error();
+  if (!begun->job) return begun->code;
+  ready->resolved.id = std::to_string(begun->job->job);
+  ready->resolved.name = begun->job->name;
+  return follow(*access, begun->job->job, *ready, *std::move(metrics),
+                JobWatcher::OnLeave::stop_job);
 }
 
 const std::vector<KeyDescription>& attach_options() {
@@ -314,6 +255,7 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   if (!*chosen) return job_failed;
   auto& [access, snapshot, id] = **chosen;
   const JobSnapshot& seen = snapshot.jobs.at(id);
+  if (seen.is_flow()) return attach_flow(access, id, seen, settings);
   // Printed before data is loaded, which may take long.
   Display{!location_of(settings, "quiet").empty()}.show(
       "follows job " + seen.name + " (" + actor::summary_of(seen.settings) +

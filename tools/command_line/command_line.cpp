@@ -14,6 +14,7 @@
 #include "starling/tools/collective/collective_arguments.hpp"
 #include "starling/tools/command_line/footers.hpp"
 #include "starling/tools/command_line/job_file.hpp"
+#include "starling/tools/command_line/submit_flow_arguments.hpp"
 #include "starling/tools/job/keys.hpp"
 #include "starling/tools/job/settings_commands.hpp"
 #include "starling/tools/program/program_name.hpp"
@@ -182,6 +183,7 @@ class CommandLine {
 
   Result<int> run(int argc, const char* const* argv) {
     std::vector<std::string> arguments{argv + std::min(argc, 1), argv + argc};
+    SubmitFlowArguments::rewrite(arguments);
     if (!arguments.empty() && arguments.front() == "help")
       if (auto turned = turn_help_into_flag(arguments); !turned) return std::move(turned).error();
     try {
@@ -205,7 +207,7 @@ class CommandLine {
       const CLI::App* next = nullptr;
       for (const CLI::App* command :
            parent->get_subcommands([](const CLI::App*) { return true; })) {
-        names.push_back(command->get_name());
+        if (!command->get_group().empty()) names.push_back(command->get_name());
         if (command->get_name() == word) next = command;
       }
       if (word == "--help" || word == "-h") break;
@@ -259,6 +261,7 @@ class CommandLine {
     if (name == "predict") return predict_.run(predict_command, registry_);
     if (name == "inspect") return inspect_.run(registry_);
     if (name == "submit") return run_job(submit_, submit_command);
+    if (submit_flow_.has_name(name)) return submit_flow_.run(registry_);
     if (name == "node") return run_with_registry(node_, node_command);
     if (name == "attach") return run_with_registry(attach_, attach_command);
     if (name == "status") return run_without_registry(status_, status_command);
@@ -300,7 +303,8 @@ class CommandLine {
     if (word.starts_with('-'))
       return Error{"unknown flag '" + word + "'; valid: --help, --version, or a command first"};
     std::vector<std::string> names;
-    for (const CLI::App* each : program_.get_subcommands({})) names.push_back(each->get_name());
+    for (const CLI::App* each : program_.get_subcommands({}))
+      if (!each->get_group().empty()) names.push_back(each->get_name());
     const std::string as_flag = program_.get_option_no_throw("--" + word) != nullptr
                                     ? "did you mean '--" + word + "'? "
                                     : std::string{};
@@ -317,6 +321,7 @@ class CommandLine {
   FlagsCommand node_{program_, "node", "be one of the nodes of a cluster", node_options()};
   JobFileCommand submit_{program_,         "submit",      "train on the nodes of a cluster",
                          submit_options(), read_job_file, submit_footer(registry_)};
+  SubmitFlowArguments submit_flow_{program_, registry_};
   FlagsCommand attach_{program_, "attach", "follow a job that runs, and save its model",
                        attach_options()};
   FlagsCommand stop_{program_, "stop", "end a job at the end of its workers' steps",

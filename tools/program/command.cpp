@@ -33,6 +33,8 @@ void Command::allow_one_subcommand() { app_.require_subcommand(0, 1); }
 
 bool Command::has_chosen_subcommand() const { return !app_.get_subcommands().empty(); }
 
+void Command::hide_as(const std::string& name) { app_.name(name)->group(""); }
+
 void Command::set_footer(const std::string& text) { app_.footer(text); }
 
 void Command::add_flag(const std::string& flag, bool& is_given, const std::string& help,

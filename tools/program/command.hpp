@@ -30,6 +30,10 @@ class Command {
   void allow_one_subcommand();
   [[nodiscard]] bool has_chosen_subcommand() const;
 
+  /// Gives the command another name, which may have spaces, and leaves it out of the help of its
+  /// parent.
+  void hide_as(const std::string& name);
+
   /// Sets the text that stands below the flags in the help.
   void set_footer(const std::string& text);
 

@@ -24,10 +24,15 @@
 ///     };
 ///     registry.flow<LongLines>();
 ///
-/// parse() and run() are called once, by one thread; functions of sets by several at once.
+/// In one process, parse() and run() are called once, by one thread; functions of sets by several
+/// at once. On a cluster, each member of the job calls parse() and run() on a thread of its own,
+/// which may share its process with other members, and the threads that compute call functions of
+/// sets. So run() must do the same at each call: it may read only its options, its context and the
+/// results of actions, and files that are the same on all nodes.
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -63,13 +68,15 @@ concept Flow = requires(const F flow, SpecReader& options, FlowContext& context)
 /// The inputs of a flow, and where its result goes. One thread.
 class FlowContext {
  public:
-  /// Writes the result into `output`, or keeps its first `lines_kept_max` lines if that is null.
+  /// Writes the result into `output`, or keeps its first lines if that is null: `lines_kept_max` of
+  /// them, or fewer if these have more than `bytes_kept_max` bytes.
   FlowContext(flow::MapReduce engine, std::vector<std::string> inputs, flow::OutputFolder* output,
-              std::size_t lines_kept_max)
+              std::size_t lines_kept_max, std::size_t bytes_kept_max = SIZE_MAX)
       : engine_(std::move(engine)),
         inputs_(std::move(inputs)),
         output_(output),
-        lines_kept_max_(lines_kept_max) {}
+        lines_kept_max_(lines_kept_max),
+        bytes_kept_max_(bytes_kept_max) {}
 
   [[nodiscard]] const flow::MapReduce& engine() const { return engine_; }
   /// The files of --input; at least one.
@@ -103,19 +110,28 @@ class FlowContext {
   template <class T, class C>
   Result<void> keep_first_lines(const flow::Set<T, C>& set) {
     using Head = std::pair<std::vector<std::string>, std::uint64_t>;
-    const auto count = [most = lines_kept_max_](flow::Task& task, const C& chain) {
+    const auto count = [most = lines_kept_max_, bytes_most = bytes_kept_max_](flow::Task& task,
+                                                                              const C& chain) {
       Head head;
+      std::size_t bytes = 0;
       chain.run(task, task.part(), [&](const T& record) {
-        if (head.second++ < most) head.first.push_back(flow::line_of(record));
+        if (head.second++ < most && bytes <= bytes_most) {
+          head.first.push_back(flow::line_of(record));
+          bytes += head.first.back().size();
+        }
         return true;
       });
       return head;
     };
     auto parts = set.run("show", count);
     if (!parts) return std::move(parts).error();
+    std::size_t bytes = 0;
     for (const auto& part : *parts) {
-      for (const std::string& line : part->first)
-        if (first_lines_.size() < lines_kept_max_) first_lines_.push_back(line);
+      for (const std::string& line : part->first) {
+        bytes += line.size();
+        if (first_lines_.size() < lines_kept_max_ && bytes <= bytes_kept_max_)
+          first_lines_.push_back(line);
+      }
       lines_ += part->second;
     }
     return {};
@@ -125,10 +141,17 @@ class FlowContext {
   std::vector<std::string> inputs_;
   flow::OutputFolder* output_;
   std::size_t lines_kept_max_;
+  std::size_t bytes_kept_max_;
   std::vector<std::pair<std::string, double>> figures_;
   std::uint64_t lines_ = 0;
   std::vector<std::string> first_lines_;
 };
+
+template <class F>
+Result<void> check_flow(SpecReader& options) {
+  (void)F::parse(options);
+  return options.finish();
+}
 
 template <class F>
 Result<void> run_flow(SpecReader& options, FlowContext& context) {

@@ -19,8 +19,11 @@ Result<void> check_flow(const program::FlowEntry& flow) {
   const std::string valid = "; valid: a word of small letters, digits and '-'";
   if (!is_word(flow.name))
     return Error{"the name " + quote(flow.name) + " of your own flow cannot be written" + valid};
-  std::vector<std::string> taken{"help",  "input", "output", "workers", "memory",
-                                 "parts", "lines", "spill",  "json",    "quiet"};
+  // The options of `run` and of `submit --flow`.
+  std::vector<std::string> taken{"help",  "input",   "output",         "workers", "memory",
+                                 "parts", "lines",   "spill",          "json",    "quiet",
+                                 "to",    "keys",    "insecure",       "detach",  "name",
+                                 "flow",  "threads", "wait-for-nodes", "token"};
   for (const program::FlowOption& option : flow.options) {
     const std::string what = "the option " + quote(option.name) + " of your own flow " + flow.name;
     if (!is_word(option.name)) return Error{what + " cannot be written" + valid};

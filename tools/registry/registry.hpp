@@ -78,15 +78,20 @@ struct FlowOption {
   std::string help;
 };
 
-/// A map-reduce program, which `run NAME` runs on files.
+/// A map-reduce program, which `run NAME` runs on files, and `submit --flow NAME` on a cluster.
 struct FlowEntry {
   std::string name;
   std::string summary;
   std::vector<FlowOption> options;
+  /// Reads the options, and runs nothing.
+  std::function<Result<void>(SpecReader& options)> check;
   std::function<Result<void>(SpecReader& options, FlowContext& context)> run;
 };
 
-/// Runs a flow of type F; defined in flow.hpp. Include it in files that add flows.
+/// Read the options of a flow of type F, or read them and run the flow; defined in flow.hpp.
+/// Include it in files that add flows.
+template <class F>
+[[nodiscard]] Result<void> check_flow(SpecReader& options);
 template <class F>
 [[nodiscard]] Result<void> run_flow(SpecReader& options, FlowContext& context);
 
@@ -252,12 +257,13 @@ class Registry {
     return *this;
   }
 
-  /// Adds a map-reduce program, run by `run NAME --input FILE`. flow.hpp, which has to be included,
+  /// Adds a map-reduce program, run by `run NAME --input FILE`, or on the nodes of a cluster by
+  /// `submit --flow NAME --input FILE`. flow.hpp, which has to be included,
   /// says what F needs. A flow of your own hides a built-in one of the same name.
   template <class F>
   Registry& flow() {
-    flows_.push_back(
-        {std::string{F::name}, std::string{F::summary}, F::flow_options(), program::run_flow<F>});
+    flows_.push_back({std::string{F::name}, std::string{F::summary}, F::flow_options(),
+                      program::check_flow<F>, program::run_flow<F>});
     return *this;
   }
 

@@ -2,44 +2,11 @@
 
 #include <utility>
 
+#include "starling/tools/run/flow_settings.hpp"
 #include "starling/tools/run/flows.hpp"
 #include "starling/tools/run/run_command.hpp"
 
 namespace starling::program {
-namespace {
-
-/// Returns the flags that all flows have, followed by those of `flow`.
-std::vector<KeyDescription> keys_of_flow(const FlowEntry& flow) {
-  std::vector<KeyDescription> keys{
-      {"input", ValueType::texts, "FILE", "a text file, plain or gzip; repeat it for more",
-       "Options"},
-      {"output", ValueType::text, "FOLDER",
-       "write the result as files of a new folder, which appears when they are complete [the first "
-       "lines on stdout]",
-       "Options"},
-      {"lines", ValueType::count, "N", "how many lines stdout shows without --output [20]",
-       "Options"},
-      {"workers", ValueType::count, "N",
-       "threads that compute parts, to 32; the result is the same with any number [one for each "
-       "processor]",
-       "Options"},
-      {"memory", ValueType::text, "SIZE",
-       "memory for records that are shuffled or cached, such as 512MB; what does not fit is "
-       "spilled to the disk [1GiB]",
-       "Options"},
-      {"spill", ValueType::text, "FOLDER",
-       "the folder for spilled data [the system's, for temporary files]", "Options"},
-      {"parts", ValueType::count, "N", "parts of what is shuffled, and files of the result [16]",
-       "Options"},
-      {"json", ValueType::flag, "", "one JSON object on stdout", "Options"},
-      {"quiet", ValueType::flag, "", "show no progress and no summary", "Options"}};
-  for (const FlowOption& option : flow.options)
-    keys.push_back({option.name, option.value_name.empty() ? ValueType::flag : ValueType::text,
-                    option.value_name, option.help, "Options of " + flow.name});
-  return keys;
-}
-
-}  // namespace
 
 RunArguments::FlowCommand::FlowCommand(CLI::App& run, FlowEntry entry)
     : flow(std::move(entry)),

@@ -1,16 +1,32 @@
 #include "starling/tools/run/run_report.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "starling/base/text.hpp"
 #include "starling/tools/program/byte_amount.hpp"
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/report/table.hpp"
+#include "starling/tools/train/commands.hpp"
 
 namespace starling::program {
 namespace {
+
+/// Returns a line as it can be shown: on a terminal without control characters other than tabs.
+std::string shown_line(const std::string& line) {
+  if (::isatty(STDOUT_FILENO) != 1) return line + "\n";
+  std::string shown;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find('\t', begin), line.size());
+    shown += (begin > 0 ? "\t" : "") + printable(line.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return shown + "\n";
+}
 
 TextTable stages_table(const std::vector<StageSummary>& stages) {
   TextTable table{.head = {"stage", "runs", "parts", "records", "written", "spilled", "seconds"}};
@@ -32,42 +48,47 @@ flow::TaskCounts sum_of_stages(const std::vector<StageSummary>& stages, bool are
 
 }  // namespace
 
-std::string run_text(const RunReport& report, const FlowContext& result) {
+std::string run_text(const RunReport& report, const RunOutcome& outcome) {
   const auto shuffled = sum_of_stages(report.stages, true);
   const auto others = sum_of_stages(report.stages, false);
-  std::string text = plain_text(stages_table(report.stages));
+  const bool has_stages = !report.stages.empty();
+  std::string text = has_stages ? plain_text(stages_table(report.stages)) : std::string{};
   text +=
-      fmt::format("{}: {}, {}, {:.3f} s, {} shuffled, {} spilled\n", report.flow,
-                  print_count(report.inputs.size(), "file"), print_count(report.workers, "worker"),
-                  report.seconds, print_bytes(shuffled.bytes_written),
-                  print_bytes(shuffled.bytes_spilled + others.bytes_spilled));
-  for (const auto& [name, value] : result.figures())
+      fmt::format("{}: {}, {}, {:.3f} s", report.flow, print_count(report.inputs.size(), "file"),
+                  print_count(report.workers, "worker"), report.seconds);
+  if (has_stages)
+    text += fmt::format(", {} shuffled, {} spilled", print_bytes(shuffled.bytes_written),
+                        print_bytes(shuffled.bytes_spilled + others.bytes_spilled));
+  text += "\n";
+  for (const auto& [name, value] : outcome.figures)
     text += name + ": " + print_number(value) + "\n";
-  const std::uint64_t shown = result.first_lines().size();
+  const std::uint64_t shown = outcome.first_lines.size();
   if (!report.output.empty())
-    text += "result: " + print_count(result.lines(), "line") + " in " + report.output + "\n";
-  else if (shown < result.lines())
+    text += "result: " + print_count(outcome.lines, "line") + " in " + report.output + "\n";
+  else if (shown < outcome.lines)
     text += fmt::format("result: {}, of which {} are left out; --output FOLDER writes all\n",
-                        print_count(result.lines(), "line"), result.lines() - shown);
+                        print_count(outcome.lines, "line"), outcome.lines - shown);
   else
     text += "result: " + print_count(shown, "line") + "\n";
   return text;
 }
 
-std::string run_json(const RunReport& report, const FlowContext& result) {
+std::string run_json(const RunReport& report, const RunOutcome& outcome) {
   using Json = nlohmann::ordered_json;
   const auto shuffled = sum_of_stages(report.stages, true);
   const auto others = sum_of_stages(report.stages, false);
-  Json json{{"flow", report.flow},
-            {"inputs", report.inputs},
-            {"workers", report.workers},
-            {"seconds", report.seconds},
-            {"shuffled_bytes", shuffled.bytes_written},
-            {"spilled_bytes", shuffled.bytes_spilled + others.bytes_spilled}};
+  Json json{{"flow", report.flow}};
+  if (!report.job.empty()) json["name"] = report.job;
+  json["inputs"] = report.inputs;
+  json["workers"] = report.workers;
+  json["seconds"] = report.seconds;
+  if (!report.stages.empty()) {
+    json["shuffled_bytes"] = shuffled.bytes_written;
+    json["spilled_bytes"] = shuffled.bytes_spilled + others.bytes_spilled;
+  }
   Json figures = Json::object();
-  for (const auto& [name, value] : result.figures()) figures[name] = value;
+  for (const auto& [name, value] : outcome.figures) figures[name] = value;
   json["figures"] = figures;
-  json["stages"] = Json::array();
   for (const StageSummary& stage : report.stages)
     json["stages"].push_back({{"operations", stage.description.operations},
                               {"partitioner", stage.description.partitioner},
@@ -78,14 +99,26 @@ std::string run_json(const RunReport& report, const FlowContext& result) {
                               {"written_bytes", stage.counts.bytes_written},
                               {"spilled_bytes", stage.counts.bytes_spilled},
                               {"seconds", stage.seconds}});
-  json["lines"] = result.lines();
+  json["lines"] = outcome.lines;
   if (report.output.empty())
-    json["first_lines"] = result.first_lines();
+    json["first_lines"] = outcome.first_lines;
   else
     json["output"] = report.output;
   json["version"] = version();
   // Bytes that are not UTF-8 become U+FFFD.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<int> report_result(const RunReport& report, const RunOutcome& outcome, bool is_json,
+                          bool is_quiet) {
+  if (!is_quiet) {
+    const std::string summary = run_text(report, outcome);
+    std::fwrite(summary.data(), 1, summary.size(), stderr);
+  }
+  if (is_json) return write_stdout(run_json(report, outcome) + "\n", done);
+  std::string lines;
+  for (const std::string& line : outcome.first_lines) lines += shown_line(line);
+  return write_stdout(lines, done);
 }
 
 }  // namespace starling::program

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
 #include "starling/actor/flow/save_text.hpp"
 #include "tests/actor/flow/flow_cases.hpp"
@@ -147,6 +148,92 @@ TEST(SaveText, LeavesNothingBehindIfThePlanFails) {
   EXPECT_EQ(save_text(set, folder.path("out")).error().message,
             "generator: record 99: a bad record (after 2 attempts)");
   EXPECT_EQ(folder.size(), 0U);
+}
+
+TEST(SharedFolder, AppearsOnceAndEachWriterCommits) {
+  const TextFolder folder;
+  auto first = OutputFolder::shared(folder.path("out/"), "token").value();
+  auto second = OutputFolder::shared(folder.path("out"), "token").value();
+  const auto write = [](const OutputFolder& output, Part part, const std::string& line) {
+    PartFile file = output.open_part(part);
+    file.add_line(line);
+    file.finish();
+  };
+  write(first, 0, "zero");
+  EXPECT_EQ(first.commit(2).error().message, folder.path("out") +
+                                                 ": the files of some parts are gone from " +
+                                                 folder.path("out") + ".starling-token");
+  write(second, 1, "one");
+  write(second, 0, "zero");
+  // This file is not finished when the first writer ends.
+  PartFile late = second.open_part(1);
+  late.add_line("one");
+  ASSERT_TRUE(first.commit(2));
+  EXPECT_EQ(folder.read("out/part-00000.txt") + folder.read("out/part-00001.txt"), "zero\none\n");
+  late.finish();
+  write(second, 0, "zero");
+  ASSERT_TRUE(second.commit(2));
+  // A writer that begins now finds no temporary folder, and all parts in the final one.
+  {
+    auto third = OutputFolder::shared(folder.path("out"), "token").value();
+    EXPECT_EQ(folder.size(), 2U);
+    ASSERT_TRUE(third.commit(2));
+  }
+  EXPECT_EQ(folder.read("out/part-00000.txt") + folder.read("out/part-00001.txt"), "zero\none\n");
+  EXPECT_EQ(folder.size(), 1U);
+  const std::filesystem::directory_iterator files{folder.path("out")};
+  EXPECT_EQ(std::distance(files, {}), 2);
+}
+
+TEST(SharedFolder, IsRemovedByTheLastWriterThatEnds) {
+  const TextFolder folder;
+  {
+    auto first = OutputFolder::shared(folder.path("out"), "token").value();
+    {
+      const auto second = OutputFolder::shared(folder.path("out"), "token").value();
+      second.open_part(0).finish();
+    }
+    EXPECT_EQ(folder.size(), 1U);
+    const auto other = OutputFolder::shared(folder.path("out"), "other").value();
+    EXPECT_EQ(folder.size(), 2U);
+  }
+  EXPECT_EQ(folder.size(), 0U);
+}
+
+TEST(SharedFolder, DoesNotReplaceAFolder) {
+  const TextFolder folder;
+  auto output = OutputFolder::shared(folder.path("out"), "token").value();
+  output.open_part(0).finish();
+  std::filesystem::create_directory(folder.path("out"));
+  EXPECT_NE(output.commit(1).error().message.find(
+                folder.path("out") + ": the finished folder cannot be given this name: "),
+            std::string::npos);
+  EXPECT_NE(OutputFolder::shared(folder.path("gone/out"), "token")
+                .error()
+                .message.find(folder.path("gone/out") + ": no folder can be made: "),
+            std::string::npos);
+}
+
+TEST(SharedFolder, HasTheSameFilesIfSeveralWritersSaveASet) {
+  const TextFolder folder;
+  const auto set = make_engine(3, 7).generate(1000, [](std::uint64_t i) { return i * i; });
+  ASSERT_TRUE(save_text(set, folder.path("alone")));
+  std::vector<OutputFolder> outputs;
+  for (int i = 0; i < 4; ++i)
+    outputs.push_back(OutputFolder::shared(folder.path("out"), "token").value());
+  std::vector<std::thread> writers;
+  std::vector<std::uint64_t> lines(outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    writers.emplace_back([&, i] {
+      if (const auto saved = save_text(set, outputs[i])) lines[i] = *saved;
+    });
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(lines, std::vector<std::uint64_t>(outputs.size(), 1000));
+  EXPECT_EQ(folder.size(), 2U);
+  for (const auto& file : std::filesystem::directory_iterator{folder.path("alone")}) {
+    const std::string name = file.path().filename().string();
+    EXPECT_EQ(folder.read("out/" + name), folder.read("alone/" + name)) << name;
+  }
 }
 
 }  // namespace

@@ -103,6 +103,16 @@ TEST(JobNaming, MakesAnUnusedNameOfModelAndData) {
   EXPECT_EQ(next_name("a-b", {"a-b-999999999", "a-b-1000000000"}), "a-b-1000000001");
 }
 
+TEST(JobNaming, MakesANameOfAFlowAndItsFirstFile) {
+  const auto stem = [](const std::string& flow, const std::string& file) {
+    return name_stem({{"flow", flow}, {"input", file}, {"input", "/other"}});
+  };
+  EXPECT_EQ(stem("wordcount", "/home/u/corpus.txt"), "wordcount-corpus");
+  EXPECT_EQ(stem("long-lines", "a.gz"), "long-a");
+  EXPECT_EQ(stem("sort", "/data/.csv"), "sort-csv");
+  EXPECT_EQ(stem("sort", "/data/"), "sort-files");
+}
+
 TEST(DataPaths, MakesFilesAbsoluteAndKeepsEverythingElse) {
   const auto with_prefixed_files = [](const std::string& source) {
     return with_files(source, [](const std::string& file) { return "/at/" + file; });

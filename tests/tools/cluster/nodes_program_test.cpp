@@ -354,8 +354,8 @@ TEST_F(Nodes, NameTheNodeWhoseDataDiffer) {
       work_, "submit" + to(0) +
                  "--data csv:/proc/self/cwd/x.csv,label=last,task=class --model softmax --split 2");
   EXPECT_EQ(ran.code, 1) << ran.out;
-  EXPECT_NE(ran.err.find("each must read the same data as " + addresses_[0] +
-                         "; these do not: " + addresses_[1] + "\n"),
+  EXPECT_NE(ran.err.find("each must run the same program and read the same data as " +
+                         addresses_[0] + "; these do not: " + addresses_[1] + "\n"),
             std::string::npos)
       << ran.err;
 }

@@ -25,6 +25,7 @@ TEST_P(BadCommandLine, IsRefusedWithTheValidInput) {
   const Folder folder;
   folder.write("named.toml", "name = \"two words\"\n");
   folder.write("number.toml", "name = 7\n");
+  folder.write("flow.toml", "flow = \"sort\"\n");
   const ProgramResult ran = starling(folder, GetParam().line);
   EXPECT_EQ(ran.code, 2) << ran.out;
   EXPECT_EQ(ran.out, "");
@@ -52,6 +53,30 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"NameEmpty", "train --name '' --data digits:n=50",
                 "--name: '' is not a valid job name"},
         BadLine{"NameMissing", "submit --to 127.0.0.1:1 --name", "--name: needs a value"},
+        BadLine{"FlowUnknown", "submit --to 127.0.0.1:1 --flow wordcuont a",
+                "unknown flow 'wordcuont'; did you mean 'wordcount'? valid: wordcount"},
+        BadLine{"FlowMissing", "submit --to 127.0.0.1:1 --flow", "--flow: needs a value"},
+        BadLine{"FlowEmpty", "submit --flow= --to 127.0.0.1:1", "unknown flow ''"},
+        BadLine{"FlowWithoutFiles", "submit --flow sort --to 127.0.0.1:1",
+                "sort: no file to read was given; valid: --input FILE"},
+        BadLine{"FlowWithoutCluster", "submit a --flow=sort", "--to: is missing: the address"},
+        BadLine{
+            "FlowWithFlagOfTraining", "submit --flow sort --steps 3 a --to 127.0.0.1:1",
+            "unknown flag '--steps'; did you mean '--keys'? `starling submit --flow sort --help` "
+            "lists what is valid"},
+        BadLine{"FlowWithBadOption", "submit --flow kmeans --k 0 a --to 127.0.0.1:1",
+                "kmeans: k=0 must be a whole number >= 1"},
+        BadLine{"FlowWithManyMembers", "submit --flow sort --workers 129 a --to 127.0.0.1:1",
+                "--workers: "},
+        BadLine{"FlowWithManyThreads", "submit --flow sort --threads 33 a --to 127.0.0.1:1",
+                "--threads: "},
+        BadLine{"FlowWithBadName", "submit --flow sort --name .a a --to 127.0.0.1:1", invalid_name},
+        BadLine{"FlowWithShortWait", "submit --flow sort --wait-for-nodes 1 a --to 127.0.0.1:1",
+                "--wait-for-nodes: '1' must be seconds"},
+        BadLine{"FlowWithOldOutput", "submit --flow sort a --output named.toml --to 127.0.0.1:1",
+                "--output: named.toml: exists already; valid: the name of a new folder"},
+        BadLine{"FlowInAFile", "submit flow.toml --to 127.0.0.1:1",
+                "flow.toml:1: unknown key 'flow'"},
         BadLine{"NameLong",
                 "train --name "
                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",

@@ -38,6 +38,37 @@ TEST(Flows, OwnOnesHideThoseBuiltIn) {
   EXPECT_EQ(context.first_lines(), Lines{"SORTED"});
 }
 
+TEST(Flows, ChecksOptionsWithoutRunning) {
+  const auto flows = all_flows(Registry{});
+  const auto error = [&](const std::string& name, const Options& options) {
+    const auto flow = std::ranges::find(flows, name, &FlowEntry::name);
+    const Spec spec{.name = name, .options = options};
+    SpecReader reader{spec};
+    const auto valid = flow->check(reader);
+    return valid ? std::string{} : valid.error().message;
+  };
+  EXPECT_EQ(error("wordcount", {{"top", "3"}, {"", "spaces"}}), "");
+  EXPECT_EQ(error("kmeans", {{"k", "0"}}), "kmeans: k=0 must be a whole number >= 1 and <= 10000");
+  EXPECT_EQ(error("join", {}), "join: the right table is missing; valid: --with FILE");
+}
+
+TEST(Flows, KeepFirstLinesUpToALimitOfBytes) {
+  const auto engine = flow::MapReduce::make({.threads = 2, .parts = 3}).value();
+  const auto set = engine.collection(Lines{"aaaa", "bb", "cccc", "d", "e", "f"});
+  for (const auto& [bytes, kept] : {std::pair{std::size_t{0}, std::size_t{0}},
+                                    {3, 0},
+                                    {4, 1},
+                                    {9, 2},
+                                    {10, 3},
+                                    {13, 6},
+                                    {1000, 6}}) {
+    FlowContext context{engine, {"unread"}, nullptr, 100, bytes};
+    ASSERT_TRUE(context.write(set));
+    EXPECT_EQ(context.first_lines().size(), kept) << bytes;
+    EXPECT_EQ(context.lines(), 6U);
+  }
+}
+
 TEST(Flows, RefusesNamesThatNobodyCanWrite) {
   const auto error = [](std::string_view name, std::vector<FlowOption> options) {
     OptionsFlow::name = name;
@@ -54,6 +85,10 @@ TEST(Flows, RefusesNamesThatNobodyCanWrite) {
   EXPECT_EQ(error("mine", {{"workers", "N", ""}}),
             "the option 'workers' of your own flow mine has the name of another option; valid: "
             "each name once");
+  for (const std::string taken : {"to", "name", "threads", "wait-for-nodes", "token"})
+    EXPECT_EQ(error("mine", {{taken, "N", ""}}), "the option '" + taken +
+                                                     "' of your own flow mine has the name of "
+                                                     "another option; valid: each name once");
   EXPECT_EQ(error("mine", {{"a", "N", ""}, {"a", "N", ""}}),
             "the option 'a' of your own flow mine has the name of another option; valid: each name "
             "once");

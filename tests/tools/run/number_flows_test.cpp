@@ -338,7 +338,7 @@ TEST(HistogramFlow, EqualsSequentialCode) {
     EXPECT_EQ(run_flow_on("histogram", {{"column", "2"}, {"bins", "13"}}, {file}, setup).lines,
               all);
     const FlowOutcome ran =
-        run_flow_on("histogram", {{"column", "2"}, {"bins", "7"}, {"from", "-1"}, {"to", "2.5"}},
+        run_flow_on("histogram", {{"column", "2"}, {"bins", "7"}, {"low", "-1"}, {"high", "2.5"}},
                     {file}, setup);
     EXPECT_EQ(ran.lines, inside);
     EXPECT_EQ(ran.figures.at("below"), static_cast<double>(below));
@@ -356,15 +356,15 @@ TEST(HistogramFlow, HandMadeNumbers) {
   EXPECT_EQ(count("\n \n").lines, Lines{});
   EXPECT_EQ(count("7\n7").lines, Lines{"7\t7\t2"});
   EXPECT_EQ(count("0\n1\n2", {{"bins", "2"}}).lines, (Lines{"0\t1\t1", "1\t2\t2"}));
-  EXPECT_EQ(count("", {{"bins", "2"}, {"from", "0"}, {"to", "2"}}).lines,
+  EXPECT_EQ(count("", {{"bins", "2"}, {"low", "0"}, {"high", "2"}}).lines,
             (Lines{"0\t1\t0", "1\t2\t0"}));
   EXPECT_EQ(count("-1.7e308\n1.7e308", {{"bins", "2"}}).lines,
             (Lines{"-1.7e+308\t0\t1", "0\t1.7e+308\t1"}));
   EXPECT_EQ(count("1", {{"bins", "0"}}).error,
             "histogram: bins=0 must be a whole number >= 1 and <= 100000");
-  EXPECT_EQ(count("1", {{"from", "nan"}}).error, "histogram: from=nan must be a finite number");
-  EXPECT_EQ(count("1", {{"from", "2"}, {"to", "2"}}).error,
-            "histogram: from=2 is not below to=2; valid: a lower from");
+  EXPECT_EQ(count("1", {{"low", "nan"}}).error, "histogram: low=nan must be a finite number");
+  EXPECT_EQ(count("1", {{"low", "2"}, {"high", "2"}}).error,
+            "histogram: low=2 is not below high=2; valid: a smaller low");
   EXPECT_EQ(count("1\ninf\n").error,
             path_of(folder, "n") +
                 ":2: column 1: 'inf' is not a finite number; valid: numbers such as 17, -0.5 or "

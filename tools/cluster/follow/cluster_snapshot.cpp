@@ -121,6 +121,8 @@ void merge(wire::JobRecord& into, const wire::JobRecord& other) {
 
 }  // namespace
 
+bool JobSnapshot::is_flow() const { return !actor::setting_of(settings, "flow").empty(); }
+
 wire::JobState JobSnapshot::state() const {
   if (!failure_reason().empty()) return wire::JobState::failed;
   if (reported_state == wire::JobState::preparing || !configuration) return reported_state;

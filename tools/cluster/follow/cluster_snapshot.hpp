@@ -59,6 +59,8 @@ struct JobSnapshot {
   double loss_sum = 0;
   std::uint64_t loss_count = 0;
 
+  /// True if the job runs a flow, so that it has no model and makes no steps.
+  [[nodiscard]] bool is_flow() const;
   /// Returns the state of the job as a whole: `failed` if failure_reason() is not empty;
   /// `preparing` before the job begins; `running` until all workers of the latest configuration
   /// have ended; then `done` or `stopped`.

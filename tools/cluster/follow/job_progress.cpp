@@ -56,6 +56,11 @@ std::string progress_text(const JobSnapshot& job, std::int64_t now_ms) {
   std::string text = print(job.state());
   if (const std::string why = job.failure_reason(); !why.empty()) text += ": " + why;
   if (job.state() == wire::JobState::preparing) return text;
+  if (job.is_flow() && job.state() == wire::JobState::running && job.started_ms > 0)
+    text +=
+        " for " +
+        time_text(static_cast<double>(std::max<std::int64_t>(0, now_ms - job.started_ms)) / 1000);
+  if (job.is_flow()) return text;
   const JobProgress progress = progress_of(job, now_ms);
   if (progress.data_epoch) text += fmt::format(", epoch {:.1f}", *progress.data_epoch);
   text += fmt::format(", step {}", progress.step);

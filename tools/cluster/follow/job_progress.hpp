@@ -24,7 +24,8 @@ struct JobProgress {
 /// Returns the progress of a job. `now_ms` is the time in ms since 1970, UTC.
 [[nodiscard]] JobProgress progress_of(const JobSnapshot& job, std::int64_t now_ms);
 
-/// Returns a text like "running, epoch 1.2, step 120 of 500, loss 0.31, 350 updates/s, 12 s left".
+/// Returns a text like "running, epoch 1.2, step 120 of 500, loss 0.31, 350 updates/s, 12 s left",
+/// or "running for 12 s" for a flow.
 [[nodiscard]] std::string progress_text(const JobSnapshot& job, std::int64_t now_ms);
 
 /// Returns a text like "9.9 s", "12 s", "3 min 20 s" or "5 h 10 min".

@@ -72,8 +72,8 @@ Result<Counts> count_bins(const Numbers& numbers, const std::vector<double>& edg
 std::vector<FlowOption> Histogram::flow_options() {
   std::vector<FlowOption> all{
       {"bins", "N", "the number of bins, to 100000 [20]"},
-      {"from", "X", "the lower edge of the first bin [the smallest number]"},
-      {"to", "X", "the upper edge of the last bin [the largest number]"},
+      {"low", "X", "the lower edge of the first bin [the smallest number]"},
+      {"high", "X", "the upper edge of the last bin [the largest number]"},
       {"column", "COLUMN", "the column: its number from 1, or with --header its name [1]"}};
   for (auto& option : ColumnFormat::flow_options()) all.push_back(std::move(option));
   return all;
@@ -81,12 +81,12 @@ std::vector<FlowOption> Histogram::flow_options() {
 
 Histogram Histogram::parse(SpecReader& options) {
   Histogram histogram{.bins = options.count("bins", 20, 1, 100'000),
-                      .from = options.text("from", ""),
-                      .to = options.text("to", ""),
+                      .low = options.text("low", ""),
+                      .high = options.text("high", ""),
                       .column = options.text("column", "1"),
                       .format = ColumnFlags::parse(options)};
   std::vector<double> given;
-  for (const auto& [key, text] : {std::pair{"from", histogram.from}, {"to", histogram.to}}) {
+  for (const auto& [key, text] : {std::pair{"low", histogram.low}, {"high", histogram.high}}) {
     if (text.empty()) continue;
     if (const auto number = parse_number(text))
       given.push_back(*number);
@@ -94,8 +94,8 @@ Histogram Histogram::parse(SpecReader& options) {
       options.refuse(std::string{key} + "=" + text + " must be a finite number");
   }
   if (given.size() == 2 && given[0] >= given[1])
-    options.refuse("from=" + histogram.from + " is not below to=" + histogram.to +
-                   "; valid: a lower from");
+    options.refuse("low=" + histogram.low + " is not below high=" + histogram.high +
+                   "; valid: a smaller low");
   return histogram;
 }
 
@@ -103,7 +103,7 @@ Result<flow::Set<std::string>> Histogram::run(FlowContext& context) const {
   const auto numbers = numbers_of(*this, context);
   if (!numbers) return numbers.error();
   std::optional<Range> range;
-  if (from.empty() || to.empty()) {
+  if (low.empty() || high.empty()) {
     auto found = range_of(*numbers);
     if (!found) return std::move(found).error();
     range = *found;
@@ -112,8 +112,8 @@ Result<flow::Set<std::string>> Histogram::run(FlowContext& context) const {
   }
   std::vector<std::string> lines;
   if (range) {
-    if (!from.empty()) range->first = parse_number(from).value();
-    if (!to.empty()) range->second = parse_number(to).value();
+    if (!low.empty()) range->first = parse_number(low).value();
+    if (!high.empty()) range->second = parse_number(high).value();
     if (range->first > range->second) range->second = range->first;
     const std::vector<double> edges = edges_of(*range, bins);
     const auto counts = count_bins(*numbers, edges);

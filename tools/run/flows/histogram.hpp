@@ -15,8 +15,8 @@ struct Histogram {
 
   std::uint64_t bins = 20;
   /// The edges of the first and the last bin; empty for the smallest and the largest number.
-  std::string from;
-  std::string to;
+  std::string low;
+  std::string high;
   /// A number from 1, or a name.
   std::string column = "1";
   ColumnFlags format;

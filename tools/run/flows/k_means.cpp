@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 
 #include "starling/base/random.hpp"
 #include "starling/base/text.hpp"
@@ -19,11 +20,15 @@ using Centres = std::vector<Point>;
 struct ClusterSum {
   Point sum;
   std::uint64_t points = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.sum, m.points); }
 };
 /// The sums of all clusters, and of the squared distances of all points from their centres.
 struct RoundSums {
   std::vector<ClusterSum> clusters;
   double squared_distances = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.clusters, m.squared_distances); }
 };
 
 /// The points that k-means++ draws from, at most about this many.

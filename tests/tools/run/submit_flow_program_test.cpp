@@ -1,0 +1,200 @@
+/// Flows on nodes: their results, files, names and ends.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/cluster/nodes.hpp"
+#include "tests/tools/output.hpp"
+
+namespace starling::program {
+namespace {
+
+using Json = nlohmann::json;
+
+/// A text of `words` words of which some are frequent.
+std::string frequent_words(int words) {
+  std::string text;
+  for (int i = 0; i < words; ++i)
+    text += "word" + std::to_string(i * 7919 % 3011) + (i % 9 == 0 ? "\n" : " the ");
+  return text;
+}
+
+/// Returns links that pagerank needs many seconds for.
+std::string many_links() {
+  std::string links;
+  for (int i = 0; i < 20'000; ++i)
+    links += std::to_string(i % 999) + " " + std::to_string(i * 7919 % 1009) + "\n";
+  return links;
+}
+
+class NodesWithFlows : public Nodes {
+ protected:
+  /// Submits a flow to node b.
+  ProgramResult submit(const std::string& line) {
+    return starling(work_, "submit" + to(1) + "--flow " + line);
+  }
+  /// Returns the first job as `starling status` prints it; null without one.
+  Json job() {
+    const auto json = Json::parse(starling(queries_, "status --json" + to(2)).out, nullptr, false);
+    return json.is_discarded() || json["jobs"].empty() ? Json{} : json["jobs"][0];
+  }
+
+ private:
+  /// A program's folder names the files with its output, so two programs at once need two.
+  Folder queries_;
+};
+
+TEST_F(NodesWithFlows, HaveTheResultOfOneProcess) {
+  work_.write("a.txt", frequent_words(30'000));
+  work_.write("b.txt", "the end\nof the files\n");
+  work_.write("numbers.csv", "x,y\n3,1\n1,2\n2,7\n1,9\n");
+  work_.write("names.csv", "x,name\n1,one\n2,two\n");
+  work_.write("links.txt", "a b\nb c\nc a\na c\nd a\n");
+  const std::vector<std::string> lines{
+      "wordcount a.txt b.txt --top 30 --parts 5",
+      "sort a.txt --descending --lines 100",
+      "sort numbers.csv --column x --numeric --header",
+      "join numbers.csv --with names.csv --column x --kind left --header",
+      "pagerank links.txt --iterations 5",
+      "kmeans numbers.csv --header --k 2",
+      "histogram numbers.csv --header --column y --bins 3 --low 0 --high 9"};
+  for (const std::string& line : lines) {
+    const ProgramResult alone = starling(work_, "run " + line + " --quiet");
+    ASSERT_EQ(alone.code, 0) << line << "\n" << alone.err;
+    for (const std::string workers : {" --workers 1", " --workers 5 --threads 2"}) {
+      const ProgramResult ran = submit(line + workers + " --quiet");
+      EXPECT_EQ(ran.code, 0) << line << workers << "\n" << ran.err;
+      EXPECT_EQ(ran.out, alone.out) << line << workers;
+    }
+  }
+  EXPECT_EQ(status().find("job "), std::string::npos) << status();
+}
+
+TEST_F(NodesWithFlows, WriteTheSameFilesAsOneProcess) {
+  work_.write("a.txt", frequent_words(20'000));
+  ASSERT_EQ(starling(work_, "run wordcount a.txt --parts 3 --quiet --output alone").code, 0);
+  const ProgramResult ran = submit("wordcount a.txt --parts 3 --json --workers 4 --output out");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(work_.names(), (std::vector<std::string>{"a.txt", "alone", "out"}));
+  std::size_t files = 0;
+  for (const auto& file : std::filesystem::directory_iterator{work_.path() / "out"}) {
+    const std::string name = file.path().filename().string();
+    EXPECT_EQ(work_.read("out/" + name), work_.read("alone/" + name)) << name;
+    ++files;
+  }
+  EXPECT_EQ(files, 3U);
+  const Json json = Json::parse(ran.out);
+  EXPECT_EQ(json["flow"], "wordcount");
+  EXPECT_EQ(json["name"], "wordcount-a-1");
+  EXPECT_EQ(json["workers"], 4);
+  EXPECT_EQ(json["output"], "out");
+  EXPECT_EQ(json["lines"], 3012);
+  EXPECT_FALSE(json.contains("stages"));
+  const ProgramResult again = submit("wordcount a.txt --output out");
+  EXPECT_EQ(again.code, 2) << again.err;
+  EXPECT_TRUE(contains(again.err, "--output: out: exists already; valid: the name of a new"))
+      << again.err;
+}
+
+TEST_F(NodesWithFlows, ShowThemInStatusAndJobs) {
+  work_.write("links.txt", many_links());
+  work_.write("more.txt", "1 2\n");
+  const std::string flow = "pagerank links.txt more.txt --iterations 10000 --detach --json";
+  const ProgramResult submitted = submit(flow + " --output out");
+  ASSERT_EQ(submitted.code, 0) << submitted.err;
+  EXPECT_EQ(Json::parse(submitted.out)["name"], "pagerank-links-1");
+  ASSERT_TRUE(wait_until([&] { return status().find("running for ") != std::string::npos; }))
+      << status();
+  EXPECT_TRUE(contains(status(), "job pagerank-links-1: flow pagerank on links.txt and 1 more\n"))
+      << status();
+  EXPECT_FALSE(contains(status(), "step")) << status();
+  EXPECT_FALSE(contains(status(), "range")) << status();
+  EXPECT_FALSE(contains(status(), "model")) << status();
+  const Json running = job();
+  EXPECT_EQ(running["settings"]["flow"], "pagerank") << running;
+  EXPECT_EQ(running["settings"]["flow.iterations"], "10000") << running;
+  EXPECT_EQ(running["settings"]["workers"], "4") << running;
+  EXPECT_EQ(running["settings"]["input"].size(), 2U) << running;
+  EXPECT_FALSE(running.contains("updates")) << running;
+  const ProgramResult jobs = starling(work_, "jobs" + to(0));
+  EXPECT_FALSE(contains(jobs.out, "update")) << jobs.out;
+  const ProgramResult saved = starling(work_, "attach --save m" + to(0));
+  EXPECT_EQ(saved.code, 2) << saved.err;
+  EXPECT_TRUE(contains(saved.err,
+                       "--save: has no effect on job pagerank-links-1, which runs a "
+                       "flow and has no model; valid: --json, --quiet"))
+      << saved.err;
+  EXPECT_EQ(starling(work_, "stop" + to(2)).code, 0);
+  const ProgramResult attached = starling(work_, "attach" + to(0));
+  EXPECT_EQ(attached.code, 1) << attached.err;
+  EXPECT_TRUE(contains(attached.err, "was stopped before it had a result")) << attached.err;
+  EXPECT_TRUE(wait_until([&] {
+    return work_.names() == std::vector<std::string>{"links.txt", "more.txt"};
+  }));
+}
+
+TEST_F(NodesWithFlows, KeepTheResultForAttach) {
+  work_.write("a.txt", "b a c a b a\nd");
+  ASSERT_EQ(submit("wordcount a.txt --detach --name mine").out, "job mine begins\n");
+  const ProgramResult ran = starling(work_, "attach mine" + to(0));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "a\t3\nb\t2\nc\t1\nd\t1\n");
+  EXPECT_TRUE(contains(ran.err, "wordcount: 1 file, 4 workers, ")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "result: 4 lines\n")) << ran.err;
+  const ProgramResult jobs = starling(work_, "jobs" + to(0));
+  EXPECT_TRUE(contains(jobs.out, "mine  done  flow wordcount on a.txt\n")) << jobs.out;
+  EXPECT_TRUE(contains(jobs.out, ", lines 4, seconds ")) << jobs.out;
+}
+
+TEST_F(NodesWithFlows, StopThemIfSubmitIsInterrupted) {
+  work_.write("links.txt", many_links());
+  Process submitted{
+      work_, STARLING_PROGRAM,
+      words("submit" + to(1) + "--flow pagerank links.txt --iterations 10000 --output out")};
+  ASSERT_TRUE(wait_until([&] { return job()["state"] == "running"; })) << submitted.err();
+  submitted.signal(SIGINT);
+  const ProgramResult ran = submitted.wait();
+  EXPECT_EQ(ran.code, 130) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "job pagerank-links-1 was stopped before it had a result"))
+      << ran.err;
+  EXPECT_TRUE(wait_until([&] { return work_.names() == std::vector<std::string>{"links.txt"}; }));
+  EXPECT_TRUE(wait_until([&] { return job().is_null(); })) << job();
+}
+
+TEST_F(NodesWithFlows, RefuseOrFailAndLeaveNothing) {
+  work_.write("n.txt", "1\n2\nthree\n");
+  const ProgramResult gone = submit("sort gone.txt --output out");
+  EXPECT_EQ(gone.code, 1) << gone.err;
+  EXPECT_TRUE(contains(gone.err, "gone.txt: no such file")) << gone.err;
+  const ProgramResult table = submit("join n.txt --with gone.csv");
+  EXPECT_EQ(table.code, 1) << table.err;
+  EXPECT_TRUE(contains(table.err, "gone.csv: no such file")) << table.err;
+  const ProgramResult parent = submit("sort n.txt --output gone/out");
+  EXPECT_EQ(parent.code, 1) << parent.err;
+  EXPECT_TRUE(contains(parent.err, "gone/out: no folder can be made in ")) << parent.err;
+  const ProgramResult ran = submit("sort --numeric n.txt --quiet --output out");
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "n.txt:3: column 1: 'three' is not a finite number; valid: "))
+      << ran.err;
+  EXPECT_EQ(ran.out, "");
+  EXPECT_TRUE(wait_until([&] { return work_.names() == std::vector<std::string>{"n.txt"}; }));
+  EXPECT_EQ(status().find("job "), std::string::npos) << status();
+}
+
+TEST(SubmitFlow, HasAHelpOfItsOwn) {
+  const Folder folder;
+  for (const std::string flow : {"wordcount", "sort", "join", "pagerank", "kmeans", "histogram"}) {
+    const ProgramResult help = starling(folder, "submit --flow " + flow + " --help");
+    EXPECT_EQ(help.code, 0) << help.err;
+    EXPECT_TRUE(contains(help.out, "starling submit --flow " + flow)) << help.out;
+    EXPECT_TRUE(contains(help.out, "--threads N")) << help.out;
+    EXPECT_TRUE(contains(help.out, "Options of " + flow + ":")) << help.out;
+    for (const auto& line : lines(help.out)) EXPECT_LE(line.size(), 110U) << line;
+    EXPECT_EQ(starling(folder, "help submit --flow " + flow).out, help.out);
+    EXPECT_EQ(starling(folder, "submit --help --flow=" + flow).out, help.out);
+  }
+  EXPECT_FALSE(contains(starling(folder, "--help").out, "submit --flow"));
+}
+
+}  // namespace
+}  // namespace starling::program

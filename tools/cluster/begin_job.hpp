@@ -1,0 +1,47 @@
+/// Begins a job on a cluster, for all commands that submit jobs: looks at the cluster, chooses the
+/// job's name, and submits the job. Blocking.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "starling/tools/cluster/follow/cluster_snapshot.hpp"
+#include "starling/tools/cluster/submitter.hpp"
+
+namespace starling::program {
+
+/// Returns the description of the option `detach`.
+[[nodiscard]] KeyDescription detach_key(const char* group);
+
+/// A cluster to which a job is to be submitted.
+struct JobTarget {
+  /// The status of the seed node.
+  wire::NodeStatus node;
+  ClusterSnapshot snapshot;
+};
+/// Asks the seed node, and then the others, for their status. If the seed node does not answer,
+/// prints the error and returns nothing. Returns an Error if the setting `name` is the name of a
+/// running job.
+[[nodiscard]] Result<std::optional<JobTarget>> find_target(Access& access,
+                                                           const Settings& settings);
+
+struct BeginOptions {
+  /// The name that the user gave the job; empty for one that is chosen here.
+  std::string name;
+  /// True if no program follows the job: then begin_job() says that it has begun.
+  bool must_detach = false;
+  bool is_json = false;
+  bool is_quiet = false;
+};
+/// A job that has begun and has to be followed; or, without a job, the exit code.
+struct BegunJob {
+  std::optional<SubmittedJob> job;
+  int code = 0;
+};
+/// Submits a job under its name, and waits until it has begun. `access` then has the node that
+/// accepted the job as its seed node. `settings` are those that nodes receive, without a name that
+/// is chosen here. Prints errors. Requires: a GracefulStop exists.
+[[nodiscard]] Result<BegunJob> begin_job(Access& access, const JobTarget& target,
+                                         wire::JobSettings settings, const BeginOptions& options);
+
+}  // namespace starling::program

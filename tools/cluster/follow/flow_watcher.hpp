@@ -1,0 +1,81 @@
+/// Watches a job that runs a flow until it ends, and fetches its result.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "starling/tools/cluster/follow/follower.hpp"
+#include "starling/tools/program/display.hpp"
+#include "starling/tools/run/run_report.hpp"
+
+namespace starling::program {
+
+/// Blocking; one thread.
+class FlowWatcher {
+ public:
+  /// The fate of the job if this program is interrupted.
+  enum class OnLeave { stop_job, leave_running };
+  /// The reason why run() has returned.
+  enum class End {
+    /// The flow has a result.
+    done,
+    /// The flow was stopped before it had a result.
+    stopped,
+    /// The flow has failed, or its result was lost with the nodes that had it.
+    failed,
+    /// The nodes have dropped the job.
+    dropped,
+    /// This program was interrupted, and the job goes on.
+    left,
+    /// None of the job's nodes answers; the job may go on.
+    unreachable,
+  };
+
+  /// Requires: the referenced objects outlive this one.
+  FlowWatcher(actor::ClusterClient& client, Follower& follower, wire::JobId job, std::string name,
+              bool is_quiet, OnLeave on_leave)
+      : client_(client),
+        follower_(follower),
+        job_(job),
+        name_(std::move(name)),
+        on_leave_(on_leave),
+        display_(is_quiet) {}
+
+  /// Watches the job until one of the reasons of End arises. The job then still is on its nodes,
+  /// unless they have dropped it.
+  [[nodiscard]] End run();
+  /// Why the flow has failed, or why the job cannot be watched; empty if neither is so.
+  [[nodiscard]] const std::string& why() const { return why_; }
+  /// The result, if there is one, and the seconds that the program of the flow has taken.
+  [[nodiscard]] const RunOutcome& outcome() const { return outcome_; }
+  [[nodiscard]] double seconds() const { return seconds_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Does the work of run() except for fetching the result.
+  [[nodiscard]] End follow();
+  /// Prints a message about the job.
+  void warn(const std::string& message);
+  /// Warns that the job is blocked, or goes on (an empty reason), if that has changed.
+  void report_blocked(const std::string& reason);
+  /// Asks the nodes for the result. Returns false if none of them has it.
+  [[nodiscard]] bool fetch_result();
+  /// True if a node that answers says that the job was stopped.
+  [[nodiscard]] bool was_stopped();
+
+  actor::ClusterClient& client_;
+  Follower& follower_;
+  wire::JobId job_;
+  std::string name_;
+  OnLeave on_leave_;
+  Display display_;
+  std::string blocked_reason_;
+  std::string why_;
+  bool is_stopping_ = false;
+  RunOutcome outcome_;
+  double seconds_ = 0;
+};
+
+}  // namespace starling::program
