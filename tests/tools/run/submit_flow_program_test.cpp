@@ -161,6 +161,30 @@ TEST_F(NodesWithFlows, StopThemIfSubmitIsInterrupted) {
   EXPECT_TRUE(wait_until([&] { return job().is_null(); })) << job();
 }
 
+/// Kills node `victim` while pagerank runs, and compares its files with those of one process.
+class NodesThatDie : public NodesWithFlows {
+ protected:
+  void check(std::size_t victim) {
+    work_.write("links.txt", many_links());
+    const std::string flow = "pagerank links.txt --iterations 30 --parts 6 --quiet --output ";
+    ASSERT_EQ(starling(work_, "run " + flow + "alone").code, 0);
+    Process submitted{work_, STARLING_PROGRAM,
+                      words("submit" + to(1) + "--workers 5 --flow " + flow + "out")};
+    ASSERT_TRUE(wait_until([&] { return job()["state"] == "running"; })) << submitted.err();
+    processes_[victim]->signal(SIGKILL);
+    const ProgramResult ran = submitted.wait();
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    for (int part = 0; part < 6; ++part) {
+      const std::string file = "/part-0000" + std::to_string(part) + ".txt";
+      EXPECT_EQ(work_.read("out" + file), work_.read("alone" + file)) << file;
+    }
+    EXPECT_EQ(work_.names(), (std::vector<std::string>{"alone", "links.txt", "out"}));
+  }
+};
+
+TEST_F(NodesThatDie, CostNoResultIfTheCoordinatorIsAmongThem) { check(0); }
+TEST_F(NodesThatDie, CostNoResultIfTheyOnlyCompute) { check(2); }
+
 TEST_F(NodesWithFlows, RefuseOrFailAndLeaveNothing) {
   work_.write("n.txt", "1\n2\nthree\n");
   const ProgramResult gone = submit("sort gone.txt --output out");
