@@ -1,6 +1,5 @@
 #include "starling/engine/flow/plan/plan.hpp"
 
-#include <atomic>
 #include <map>
 
 #include "starling/base/check.hpp"
@@ -13,8 +12,6 @@ Stage::~Stage() {
     const std::shared_ptr<const Stage> last = std::move(held.back());
     held.pop_back();
     if (!last || last.use_count() > 1) continue;
-    // Other threads may have read the stage before they released it.
-    std::atomic_thread_fence(std::memory_order_acquire);
     auto& further = const_cast<Stage&>(*last).inputs;
     held.insert(held.end(), further.begin(), further.end());
     further.clear();
