@@ -19,7 +19,7 @@ using FlowProgram = std::function<Result<wire::FlowResult>(const flow::MapReduce
 
 struct FlowJobOptions {
   FlowProgram program;
-  /// The number of members that run the program.
+  /// The number of members that compute parts; others run the program too.
   std::size_t workers = 1;
   /// `threads` is the number of parts that each member computes at a time. `on_progress` and
   /// `is_stopped` are not used.

@@ -4,8 +4,18 @@
 #include <utility>
 
 namespace starling::core {
+namespace {
 
-// --- what members say ---------------------------------------------------------------------------
+/// Returns the stage of the action that has the output; nothing if none has.
+std::optional<flow::StageId> stage_of(const Action& action, const PartName& output) {
+  const auto name = std::ranges::find(action.names, output.stage);
+  const auto stage = static_cast<flow::StageId>(name - action.names.begin());
+  return action.has(stage, output.part) ? std::optional{stage} : std::nullopt;
+}
+
+}  // namespace
+
+// --- messages of members ------------------------------------------------------------------------
 
 void FlowCoordinator::on_configuration(const FlowContext& context, const ConfigurationPtr& next,
                                        const ConfigurationPtr& former) {
@@ -96,8 +106,7 @@ void FlowCoordinator::on(const FlowContext& context, MemberId from, const TaskRe
 void FlowCoordinator::on(const FlowContext& context, MemberId, const OutputLost& lost) {
   remove_output(lost.output, lost.holder);
   if (current_)
-    for (flow::StageId stage = 0; stage < current_->action->stages.size(); ++stage)
-      if (current_->action->names[stage] == lost.output.stage) announce(context, stage);
+    if (const auto stage = stage_of(*current_->action, lost.output)) announce(context, *stage);
   advance(context);
 }
 
@@ -116,14 +125,11 @@ void FlowCoordinator::add_results(const FlowContext& context, MemberId id,
 void FlowCoordinator::add_output(const FlowContext& context, const PartName& output,
                                  MemberId holder) {
   outputs_[output].insert(holder);
-  if (!current_) return;
-  const Action& action = *current_->action;
-  for (flow::StageId stage = 0; stage < action.stages.size(); ++stage) {
-    if (action.names[stage] != output.stage || !action.has(stage, output.part)) continue;
-    const bool was_complete = current_->scheduler.is_complete(stage);
-    current_->scheduler.on_found(stage, output.part);
-    if (!was_complete) announce(context, stage);
-  }
+  const auto stage = current_ ? stage_of(*current_->action, output) : std::nullopt;
+  if (!stage) return;
+  const bool was_complete = current_->scheduler.is_complete(*stage);
+  current_->scheduler.on_found(*stage, output.part);
+  if (!was_complete) announce(context, *stage);
 }
 
 void FlowCoordinator::remove_output(const PartName& output, MemberId holder) {
@@ -133,10 +139,8 @@ void FlowCoordinator::remove_output(const PartName& output, MemberId holder) {
   if (!found->second.empty()) return;
   outputs_.erase(found);
   if (!current_) return;
-  const Action& action = *current_->action;
-  for (flow::StageId stage = 0; stage < action.stages.size(); ++stage)
-    if (action.names[stage] == output.stage && action.has(stage, output.part))
-      current_->scheduler.on_lost(stage, output.part);
+  if (const auto stage = stage_of(*current_->action, output))
+    current_->scheduler.on_lost(*stage, output.part);
 }
 
 StageHolders FlowCoordinator::holders_of(flow::StageId stage) const {
@@ -206,13 +210,11 @@ void FlowCoordinator::begin(const FlowContext& context, ActionPtr action) {
   }
   for (const auto& [id, member] : members_) add_results(context, id, member);
   const auto failure = failures_.find(action->id);
-  if (failure != failures_.end())
-    fail(context, action->id, failure->second);
-  else if (has_ended_before && !action->gathers)
-    // The result of such an action is no more than that it has ended.
-    current_->has_ended = true;
-  if (current_->has_ended)
-    context.out.push_back(SendToAll<FlowMessages>{ActionEnd{action->id, current_->error}});
+  if (failure != failures_.end()) return fail(context, action->id, failure->second);
+  if (!has_ended_before || action->gathers) return;
+  // The result of such an action is no more than that it has ended.
+  current_->has_ended = true;
+  context.out.push_back(SendToAll<FlowMessages>{ActionEnd{action->id, {}}});
 }
 
 void FlowCoordinator::fail(const FlowContext& context, ActionId action, const std::string& error) {

@@ -1,6 +1,6 @@
 /// The part of a Flow that the coordinator has: it gives tasks to members, and says when an action
-/// has ended. All that it knows comes from the members, so that another member can take its place.
-/// Not thread-safe.
+/// has ended. All that it knows, except how often a part has failed, comes from the members, so
+/// that another member can take its place. Not thread-safe.
 #pragma once
 
 #include <map>
@@ -58,7 +58,7 @@ class FlowCoordinator {
   void add_results(const FlowContext& context, MemberId id, const MemberState& member);
   void add_output(const FlowContext& context, const PartName& output, MemberId holder);
   void remove_output(const PartName& output, MemberId holder);
-  /// Tells all who has the outputs of a stage of the current action, if it is complete.
+  /// If a stage of the current action is complete, tells all members where its outputs are.
   void announce(const FlowContext& context, flow::StageId stage) const;
   [[nodiscard]] StageHolders holders_of(flow::StageId stage) const;
 

@@ -62,12 +62,12 @@ class FlowExecutor {
   /// A piece of an output of another member.
   struct Piece {
     StageName stage;
-    /// Which member has it, and the next chunk to ask for.
+    /// The member that has it, and the next chunk to ask for.
     MemberId holder = 0;
     std::uint32_t next_chunk = 0;
     bool is_asked = false;
     bool is_here = false;
-    /// The tasks that read it, and whether it is part of a result.
+    /// The tasks that read it. True: it is part of a result.
     std::set<PartName> tasks = {};
     bool is_result = false;
   };
@@ -86,7 +86,7 @@ class FlowExecutor {
   /// Ends a task that does not run, and reports why.
   void give_up(const FlowContext& context, const PartName& task, TaskOutcome outcome,
                const std::string& error = {});
-  /// Ends all that needs a piece which cannot be had.
+  /// Forgets a piece that cannot be had, and gives up the tasks that read it.
   void lose(const FlowContext& context, const PieceName& name, TaskOutcome outcome,
             const std::string& error = {});
   /// Forgets that a task needs its pieces, and drops those that no one needs.
