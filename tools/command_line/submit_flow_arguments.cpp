@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "starling/tools/cluster/flow_commands.hpp"
-#include "starling/tools/run/flows.hpp"
 
 namespace starling::program {
 namespace {
@@ -15,23 +14,13 @@ constexpr const char* command_name = "submit --flow";
 
 }  // namespace
 
-SubmitFlowArguments::FlowCommand::FlowCommand(CLI::App& submit, FlowEntry entry)
-    : flow(std::move(entry)),
-      keys(submit_flow_options(flow)),
-      arguments(submit, flow.name, flow.summary + ", on the nodes of a cluster", keys) {
-  arguments.command().add_arguments("FILE", files, "the same as --input FILE");
-  arguments.command().set_footer(
-      "\nEvery node must see the files by the same paths. The result, or its first lines, goes to "
-      "stdout;\nprogress and a summary go to stderr. Ctrl-C stops the job.\n"
-      "Exit codes: 0 done, 1 the flow failed, 2 bad input, 130 interrupted.");
-}
-
 SubmitFlowArguments::SubmitFlowArguments(CLI::App& program, const Registry& registry)
-    : command_(program, "submit-flow", "run a flow on the nodes of a cluster") {
+    : command_(program, "submit-flow", "run a flow on the nodes of a cluster"),
+      flows_(command_, registry, submit_flow_options, ", on the nodes of a cluster",
+             "\nEvery node must see the files by the same paths. The result, or its first lines, "
+             "goes to stdout;\nprogress and a summary go to stderr. Ctrl-C stops the job.\n"
+             "Exit codes: 0 done, 1 the flow failed, 2 bad input, 130 interrupted.") {
   command_.hide_as(command_name);
-  command_.allow_one_subcommand();
-  for (FlowEntry& flow : all_flows(registry))
-    flows_.push_back(std::make_unique<FlowCommand>(command_.app(), std::move(flow)));
 }
 
 void SubmitFlowArguments::rewrite(std::vector<std::string>& words) {
@@ -55,22 +44,10 @@ void SubmitFlowArguments::rewrite(std::vector<std::string>& words) {
 }
 
 Result<int> SubmitFlowArguments::run(const Registry& registry) const {
-  if (!command_.has_chosen_subcommand())
-    return command_.missing_command_error(
-        "the flow to run is missing",
-        ", as in " + command_.call() + " wordcount --to HOST:PORT --input FILE",
-        "unknown flow '{}'");
-  if (auto known = command_.refuse_extras(); !known) return std::move(known).error();
-  for (const auto& command : flows_) {
-    if (!command->arguments.command().is_chosen()) continue;
-    if (auto known = command->arguments.command().refuse_extras(); !known)
-      return std::move(known).error();
-    auto settings = command->arguments.settings();
-    if (!settings) return settings.error();
-    for (const std::string& file : command->files) settings->push_back({"input", file, "FILE"});
-    return submit_flow_command(registry, command->flow, *settings);
-  }
-  return Error{"no flow was chosen"};
+  return flows_.run("wordcount --to HOST:PORT --input FILE",
+                    [&registry](const FlowEntry& flow, const Settings& settings) {
+                      return submit_flow_command(registry, flow, settings);
+                    });
 }
 
 }  // namespace starling::program

@@ -2,14 +2,13 @@
 /// of a command must be declared before they are read. The help of the program does not list it.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "starling/base/result.hpp"
-#include "starling/tools/job/settings_commands.hpp"
 #include "starling/tools/program/command.hpp"
 #include "starling/tools/registry/registry.hpp"
+#include "starling/tools/run/flow_subcommands.hpp"
 
 namespace starling::program {
 
@@ -27,20 +26,8 @@ class SubmitFlowArguments {
   [[nodiscard]] Result<int> run(const Registry& registry) const;
 
  private:
-  /// The command of one flow.
-  struct FlowCommand {
-    FlowCommand(CLI::App& submit, FlowEntry entry);
-
-    FlowEntry flow;
-    std::vector<KeyDescription> keys;
-    FlagsCommand arguments;
-    /// The positional arguments, which are inputs too.
-    std::vector<std::string> files;
-  };
-
   Command command_;
-  /// CLI11 keeps references to the values of a command.
-  std::vector<std::unique_ptr<FlowCommand>> flows_;
+  FlowSubcommands flows_;
 };
 
 }  // namespace starling::program
