@@ -49,6 +49,8 @@ if(STARLING_SANITIZE)
     # itself reports accesses through null pointers and beyond objects; wrong dynamic types (vptr) are
     # then not checked.
     target_compile_options(starling_options INTERFACE -fno-sanitize=null,object-size,vptr)
+    # The relocations of the places that UBSan can report would be a quarter of a program.
+    target_link_options(starling_options INTERFACE -no-pie)
   endif()
   target_link_options(starling_options INTERFACE -fsanitize=${STARLING_SANITIZE})
   target_compile_definitions(starling_options INTERFACE STARLING_SANITIZED)
