@@ -81,6 +81,7 @@ class FlowHost : public FlowMemberActor::base {
         },
         [this](const FlowActionBegun& begun) {
           gathers_ = begun.action->gathers;
+          action_ended_ = std::make_shared<std::atomic<bool>>(false);
           store_->begin(begun.action, *begun.plan);
           give(core::BeginAction{begun.action});
         },
@@ -159,14 +160,16 @@ class FlowHost : public FlowMemberActor::base {
     program_->cancel();
   }
   void execute(const core::RunTask& run_task);
-  void execute(const core::ReadPiece& read) {
-    give(core::PieceRead{read.reader, store_->execute(read)});
+  void execute(const core::ReadPieces& read) {
+    give(core::PiecesRead{read.reader, store_->execute(read)});
   }
   void execute(const core::StorePiece& store) { give(store_->execute(store)); }
   template <class Drop>
   requires requires(core::OutputStore& store, const Drop& drop) { store.execute(drop); }
   void execute(const Drop& drop) { store_->execute(drop); }
   void execute(const core::ActionEnded& ended) {
+    // Others have computed what its tasks here still compute.
+    *action_ended_ = true;
     if (!ended.error.empty())
       program_->end_action(Error{ended.error});
     else if (gathers_)
@@ -216,6 +219,8 @@ class FlowHost : public FlowMemberActor::base {
   core::MemberCore core_;
   std::vector<core::Envelope> outgoing_;
   std::optional<std::pair<Core::State, core::ConfigurationPtr>> published_;
+  /// True once the action that the program has begun last has ended. Its tasks end then, too.
+  std::shared_ptr<std::atomic<bool>> action_ended_;
   /// True if the program waits for the outputs of the last stage.
   bool gathers_ = false;
   bool has_begun_ = false;

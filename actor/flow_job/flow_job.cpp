@@ -12,7 +12,9 @@
 namespace starling::actor {
 
 void FlowHost::execute(const core::RunTask& run_task) {
-  const auto is_stopped = [context = job_context_] { return context->is_stopped.load(); };
+  const auto is_stopped = [context = job_context_, has_ended = action_ended_] {
+    return context->is_stopped || *has_ended;
+  };
   std::shared_ptr<core::OutputStore::RunnableTask> runnable;
   const auto fault = run_catching([&] {
     runnable =

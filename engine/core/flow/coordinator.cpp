@@ -27,15 +27,13 @@ void FlowCoordinator::on_configuration(const FlowContext& context, const Configu
     for (const auto& [output, holders] : outputs_)
       if (holders.contains(gone.id)) lost.push_back(output);
     for (const PartName& output : lost) remove_output(output, gone.id);
-    std::erase_if(tasks_, [&](const auto& task) {
-      const PartName& name = task.first;
-      if (task.second != gone.id) return false;
-      if (current_ && name.stage.action == current_->action->id &&
-          current_->action->has(name.stage.stage, name.part) &&
-          !outputs_.contains(current_->action->output_of(name.stage.stage, name.part)))
-        current_->scheduler.on_lost(name.stage.stage, name.part);
-      return true;
-    });
+    std::vector<PartName> stopped;
+    for (const auto& [task, runs] : tasks_)
+      if (runs.since.contains(gone.id)) stopped.push_back(task);
+    for (const PartName& task : stopped) {
+      end_run(context, task, gone.id);
+      if (is_wanted(task)) on_lost(task);
+    }
   }
   // Members may have been told to read from one that is gone, although another has the output too.
   if (current_ && !former->members_not_in(*next).empty())
@@ -49,7 +47,7 @@ void FlowCoordinator::on(const FlowContext& context, MemberId from, const FlowSt
   member = {state.position, state.slots};
   for (const PartName& output : state.outputs) add_output(context, output, from);
   for (const PartName& task : state.tasks) {
-    if (!tasks_.emplace(task, from).second) continue;
+    if (!tasks_[task].since.emplace(from, context.now).second) continue;
     ++member.tasks;
     if (current_ && task.stage.action == current_->action->id &&
         current_->action->has(task.stage.stage, task.part))
@@ -76,31 +74,52 @@ void FlowCoordinator::on(const FlowContext& context, MemberId from, const FlowPr
 }
 
 void FlowCoordinator::on(const FlowContext& context, MemberId from, const TaskReport& report) {
-  const auto task = tasks_.find(report.task);
-  const bool is_expected = task != tasks_.end() && task->second == from;
-  if (is_expected) {
-    tasks_.erase(task);
-    const auto member = members_.find(from);
-    if (member != members_.end() && member->second.tasks > 0) --member->second.tasks;
-  }
-  const StageName& stage = report.task.stage;
-  const bool is_current = current_ && stage.action == current_->action->id &&
-                          current_->action->has(stage.stage, report.task.part);
-  const flow::TaskId id{stage.stage, report.task.part};
+  const std::optional<Time> duration = end_run(context, report.task, from);
+  const auto [stage, part] = report.task;
+  const bool is_current = is_of_current(report.task);
   const PartName output =
-      is_current ? current_->action->output_of(id.stage, id.part) : report.output;
+      is_current ? current_->action->output_of(stage.stage, part) : report.output;
   if (report.outcome == TaskOutcome::done) {
-    if (!is_current && !is_expected) return;
+    if (!is_current && !duration) return;
+    if (is_current && duration) current_->durations[stage.stage].push_back(*duration);
     if (is_current && !outputs_.contains(output))
       context.output(PartDone{report.task, report.counts});
     add_output(context, output, from);
-  } else if (is_current && is_expected && !outputs_.contains(output)) {
+  } else if (duration && is_wanted(report.task)) {
     if (report.outcome == TaskOutcome::failed)
-      current_->scheduler.on_failed(id, Error{report.error});
-    else
-      current_->scheduler.on_lost(id.stage, id.part);
+      current_->scheduler.on_failed({stage.stage, part}, Error{report.error});
+    on_lost(report.task);
   }
   advance(context);
+}
+
+std::optional<Time> FlowCoordinator::end_run(const FlowContext& context, const PartName& task,
+                                             MemberId member) {
+  const auto found = tasks_.find(task);
+  if (found == tasks_.end()) return std::nullopt;
+  const auto run = found->second.since.find(member);
+  if (run == found->second.since.end()) return std::nullopt;
+  const Time duration = context.now - run->second;
+  found->second.since.erase(run);
+  if (found->second.since.empty()) tasks_.erase(found);
+  const auto state = members_.find(member);
+  if (state != members_.end() && state->second.tasks > 0) --state->second.tasks;
+  return duration;
+}
+
+bool FlowCoordinator::is_of_current(const PartName& task) const {
+  return current_ && task.stage.action == current_->action->id &&
+         current_->action->has(task.stage.stage, task.part);
+}
+
+bool FlowCoordinator::is_wanted(const PartName& task) const {
+  return is_of_current(task) &&
+         !outputs_.contains(current_->action->output_of(task.stage.stage, task.part));
+}
+
+void FlowCoordinator::on_lost(const PartName& task) {
+  current_->scheduler.on_lost(task.stage.stage, task.part);
+  if (tasks_.contains(task)) current_->scheduler.on_running(task.stage.stage, task.part);
 }
 
 void FlowCoordinator::on(const FlowContext& context, MemberId, const OutputLost& lost) {
@@ -231,25 +250,38 @@ bool FlowCoordinator::can_take(const MemberState& member) const {
          member.tasks < member.slots;
 }
 
-std::optional<MemberId> FlowCoordinator::choose(const flow::TaskId* task) const {
+std::optional<MemberId> FlowCoordinator::least_busy_except(const Runs* runs) const {
   std::optional<MemberId> best;
   std::uint32_t most_free = 0;
   for (const auto& [id, member] : members_) {
     if (!can_take(member) || member.slots - member.tasks <= most_free) continue;
+    if (runs != nullptr && runs->since.contains(id)) continue;
     best = id;
     most_free = member.slots - member.tasks;
   }
-  if (task == nullptr || !current_->action->reads) return best;
-  for (const Action::Read& read : current_->action->reads(task->stage, task->part)) {
-    if (!read.part) continue;
-    const auto holders = outputs_.find(current_->action->output_of(read.stage, *read.part));
-    if (holders == outputs_.end()) continue;
-    for (const MemberId holder : holders->second) {
-      const auto member = members_.find(holder);
-      if (member != members_.end() && can_take(member->second)) return holder;
+  return best;
+}
+
+std::optional<MemberId> FlowCoordinator::choose(const flow::TaskId& task) const {
+  if (current_->action->reads) {
+    for (const Action::Read& read : current_->action->reads(task.stage, task.part)) {
+      if (!read.part) continue;
+      const auto holders = outputs_.find(current_->action->output_of(read.stage, *read.part));
+      if (holders == outputs_.end()) continue;
+      for (const MemberId holder : holders->second) {
+        const auto member = members_.find(holder);
+        if (member != members_.end() && can_take(member->second)) return holder;
+      }
     }
   }
-  return best;
+  return least_busy_except(nullptr);
+}
+
+void FlowCoordinator::give(const FlowContext& context, const PartName& task, Runs& runs,
+                           MemberId to) {
+  runs.since[to] = context.now;
+  ++members_.at(to).tasks;
+  context.send(to, TaskOrder{task, runs.is_last_attempt});
 }
 
 void FlowCoordinator::schedule(const FlowContext& context) {
@@ -272,16 +304,61 @@ void FlowCoordinator::schedule(const FlowContext& context) {
     member.is_refused = true;
     context.send(id, ActionEnd{action.id, why});
   }
-  while (choose(nullptr)) {
+  while (least_busy_except(nullptr)) {
     const auto task = current_->scheduler.next();
-    if (!task) break;
-    const MemberId to = *choose(&*task);
+    if (!task) {
+      copy_slow_tasks(context);
+      break;
+    }
     const PartName name{{action.id, task->stage}, task->part};
-    tasks_[name] = to;
-    ++members_.at(to).tasks;
-    context.send(to, TaskOrder{name, task->attempt + 1 == options_.attempts_max});
+    Runs& runs = tasks_[name];
+    runs.is_last_attempt = task->attempt + 1 == options_.attempts_max;
+    give(context, name, runs, *choose(*task));
   }
   end_if_complete(context);
+}
+
+void FlowCoordinator::copy_slow_tasks(const FlowContext& context) {
+  std::optional<Time> next;
+  for (auto& [name, runs] : tasks_) {
+    if (!is_wanted(name) || runs.has_copy || !has_inputs(name.stage.stage)) continue;
+    const auto after = time_to_copy(name.stage.stage);
+    if (!after) continue;
+    const Time due = runs.since.begin()->second + *after;
+    // If no member can take a copy now, one that can will bring schedule() here again.
+    if (due > context.now)
+      next = std::min(next.value_or(due), due);
+    else if (const auto to = least_busy_except(&runs)) {
+      runs.has_copy = true;
+      give(context, name, runs, *to);
+    }
+  }
+  if (!next || (wakes_at_ && *wakes_at_ <= *next)) return;
+  wakes_at_ = next;
+  context.out.push_back(RoleTimer{*next, 0});
+}
+
+bool FlowCoordinator::has_inputs(flow::StageId stage) const {
+  return std::ranges::all_of(current_->action->stages[stage].inputs, [this](flow::StageId input) {
+    return current_->scheduler.is_complete(input);
+  });
+}
+
+std::optional<Time> FlowCoordinator::time_to_copy(flow::StageId stage) const {
+  const auto durations = current_->durations.find(stage);
+  if (durations == current_->durations.end()) return std::nullopt;
+  std::vector<Time> sorted = durations->second;
+  if (2 * sorted.size() < current_->action->stages[stage].parts) return std::nullopt;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::ranges::nth_element(sorted, middle);
+  return std::max(std::chrono::duration_cast<Time>(*middle * options_.copy_factor),
+                  options_.copy_after);
+}
+
+void FlowCoordinator::on_timer(const FlowContext& context) {
+  if (!wakes_at_ || context.now < *wakes_at_) return;
+  wakes_at_.reset();
+  if (configuration_ && current_) advance(context);
 }
 
 void FlowCoordinator::end_if_complete(const FlowContext& context) {

@@ -23,6 +23,8 @@ class FlowCoordinator {
 
   void on_configuration(const FlowContext& context, const ConfigurationPtr& next,
                         const ConfigurationPtr& former);
+  /// Gives tasks that take long to second members.
+  void on_timer(const FlowContext& context);
   void on(const FlowContext& context, MemberId from, const FlowState& state);
   void on(const FlowContext& context, MemberId from, const FlowProgress& progress);
   void on(const FlowContext& context, MemberId from, const TaskReport& report);
@@ -37,10 +39,20 @@ class FlowCoordinator {
     /// It runs another program.
     bool is_refused = false;
   };
+  /// A task that was given out.
+  struct Runs {
+    bool is_last_attempt = false;
+    /// It was given to a second member, too.
+    bool has_copy = false;
+    /// By member: since when.
+    std::map<MemberId, Time> since = {};
+  };
   /// The action that the members compute.
   struct Current {
     ActionPtr action;
     flow::Scheduler scheduler;
+    /// By stage: how long its parts took.
+    std::map<flow::StageId, std::vector<Time>> durations = {};
     bool has_ended = false;
     std::string error = {};
   };
@@ -52,8 +64,25 @@ class FlowCoordinator {
   void end_if_complete(const FlowContext& context);
   void fail(const FlowContext& context, ActionId action, const std::string& error);
   /// Returns the member for a task: of those that can take one, a member that has what the task
-  /// reads, or else the one with the most free slots. Returns nothing if no member can.
-  [[nodiscard]] std::optional<MemberId> choose(const flow::TaskId* task) const;
+  /// reads, or else the one with the most free slots. Returns nothing if no member can take one.
+  [[nodiscard]] std::optional<MemberId> choose(const flow::TaskId& task) const;
+  /// Returns the member with the most free slots, of those that do not run the task (null: of all).
+  [[nodiscard]] std::optional<MemberId> least_busy_except(const Runs* runs) const;
+  void give(const FlowContext& context, const PartName& task, Runs& runs, MemberId to);
+  /// Forgets that the member runs the task. Returns how long it did; nothing if it did not.
+  std::optional<Time> end_run(const FlowContext& context, const PartName& task, MemberId member);
+  /// Gives tasks that take long to second members, now or when on_timer() is called.
+  void copy_slow_tasks(const FlowContext& context);
+  [[nodiscard]] bool has_inputs(flow::StageId stage) const;
+  /// Returns how long a task of the stage runs before it is given to a second member; nothing while
+  /// too few parts are done to say.
+  [[nodiscard]] std::optional<Time> time_to_copy(flow::StageId stage) const;
+  /// A task of the current action will not return, and its output is nowhere: unless there is a
+  /// copy, it is computed again.
+  void on_lost(const PartName& task);
+  [[nodiscard]] bool is_of_current(const PartName& task) const;
+  /// True if it is a task of the current action whose output is nowhere.
+  [[nodiscard]] bool is_wanted(const PartName& task) const;
   [[nodiscard]] bool can_take(const MemberState& member) const;
   void add_results(const FlowContext& context, MemberId id, const MemberState& member);
   void add_output(const FlowContext& context, const PartName& output, MemberId holder);
@@ -67,12 +96,14 @@ class FlowCoordinator {
   ConfigurationPtr configuration_;
   /// The members that have sent their state.
   std::map<MemberId, MemberState> members_;
-  /// By output: the members that have it. By task: the member that runs it.
+  /// By output: the members that have it.
   std::map<PartName, std::set<MemberId>> outputs_;
-  std::map<PartName, MemberId> tasks_;
+  std::map<PartName, Runs> tasks_;
   std::map<ActionId, std::string> failures_;
   std::optional<Current> current_;
   ActionId forgotten_ = 0;
+  /// When on_timer() is called next, if it is.
+  std::optional<Time> wakes_at_;
   bool has_ended_ = false;
 };
 

@@ -14,7 +14,11 @@ void FlowExecutor::on_configuration(const FlowContext& context, const Configurat
   std::set<MemberId> gone;
   for (const Member& member : former->members_not_in(*next)) gone.insert(member.id);
   if (gone.empty()) return;
-  for (const MemberId id : gone) context.output(DropReader{id});
+  for (const MemberId id : gone) {
+    context.output(DropReader{id});
+    queues_.erase(id);
+  }
+  std::erase_if(fetches_, [&](const auto& fetch) { return gone.contains(fetch.second.holder); });
   std::vector<PieceName> lost;
   for (const auto& [name, piece] : pieces_)
     if (!piece.is_here && gone.contains(piece.holder)) lost.push_back(name);
@@ -51,7 +55,7 @@ void FlowExecutor::report(const FlowContext& context, const PartName& task, Task
                           std::string error, const flow::TaskCounts& counts) const {
   const auto action = actions_.find(task.stage.action);
   TaskReport report{task, task, outcome, std::move(error), counts};
-  if (action != actions_.end())
+  if (action != actions_.end() && action->second->has(task.stage.stage, task.part))
     report.output = action->second->output_of(task.stage.stage, task.part);
   context.send(*configuration_->coordinator, std::move(report));
 }
@@ -96,7 +100,7 @@ FlowExecutor::Need FlowExecutor::need(const FlowContext& context, const Action& 
     if (holder == self_) context.send(*configuration_->coordinator, OutputLost{name.output, self_});
     if (holder == self_ || configuration_->find(holder) == nullptr) return Need::gone;
     piece = pieces_.emplace(name, Piece{stage, holder}).first;
-    queue_.push_back(name);
+    queues_[holder].push_back(name);
   }
   if (task == nullptr) {
     piece->second.is_result = true;
@@ -121,11 +125,13 @@ void FlowExecutor::on(const FlowContext& context, const TaskEnded& ended) {
   if (task == tasks_.end()) return;
   release(context, ended.task, task->second);
   tasks_.erase(task);
-  if (!ended.error.empty()) return report(context, ended.task, TaskOutcome::failed, ended.error);
-  // The driver drops the output of a task whose action was forgotten meanwhile.
-  if (ended.task.stage.action < forgotten_)
+  // The driver drops the output of a task whose action was forgotten meanwhile, and stops tasks of
+  // actions that have ended here.
+  const ActionId action_id = ended.task.stage.action;
+  if (action_id < forgotten_ || (!ended.error.empty() && action_id < position_.ended))
     return report(context, ended.task, TaskOutcome::lacks_input);
-  const Action& action = *actions_.at(ended.task.stage.action);
+  if (!ended.error.empty()) return report(context, ended.task, TaskOutcome::failed, ended.error);
+  const Action& action = *actions_.at(action_id);
   outputs_.insert(action.output_of(ended.task.stage.stage, ended.task.part));
   report(context, ended.task, TaskOutcome::done, {}, ended.counts);
 }
@@ -144,85 +150,115 @@ void FlowExecutor::release(const FlowContext& context, const PartName& task,
   for (const PieceName& name : state.reads) {
     const auto found = pieces_.find(name);
     if (found == pieces_.end()) continue;
-    Piece& piece = found->second;
-    piece.tasks.erase(task);
-    if (!piece.tasks.empty() || piece.is_result) continue;
-    if (piece.is_asked) --fetches_;
-    pieces_.erase(found);
-    context.output(DropPiece{name});
+    found->second.tasks.erase(task);
+    drop_if_unused(context, found);
   }
+}
+
+void FlowExecutor::drop_if_unused(const FlowContext& context, Pieces::iterator piece) {
+  if (!piece->second.tasks.empty() || piece->second.is_result) return;
+  context.output(DropPiece{piece->first});
+  pieces_.erase(piece);
 }
 
 // --- fetching -----------------------------------------------------------------------------------
 
 void FlowExecutor::fetch_next(const FlowContext& context) {
-  while (fetches_ < options_.fetches_max && !queue_.empty()) {
-    const PieceName name = queue_.front();
-    queue_.pop_front();
-    const auto piece = pieces_.find(name);
-    if (piece == pieces_.end() || piece->second.is_asked || piece->second.is_here) continue;
-    ++fetches_;
-    piece->second.is_asked = true;
-    ask(context, name, piece->second);
+  while (fetches_.size() < options_.fetches_max) {
+    std::erase_if(queues_, [](const auto& queue) { return queue.second.empty(); });
+    if (queues_.empty()) return;
+    // No holder has to serve many requests while others wait for one.
+    const auto requests_to = [this](MemberId holder) {
+      return std::ranges::count(fetches_, holder,
+                                [](const auto& fetch) { return fetch.second.holder; });
+    };
+    auto& [holder, queue] = *std::ranges::min_element(
+        queues_, {}, [&](const auto& each) { return requests_to(each.first); });
+    const std::size_t share = (queue.size() + options_.fetches_max - 1) / options_.fetches_max;
+    const std::uint32_t fetch = ++last_fetch_;
+    std::vector<PieceName> asked;
+    while (!queue.empty() && asked.size() < std::min(share, PieceRequest::pieces_max)) {
+      const auto piece = pieces_.find(queue.front());
+      if (piece != pieces_.end() && piece->second.fetch == 0 && !piece->second.is_here &&
+          piece->second.holder == holder) {
+        piece->second.fetch = fetch;
+        asked.push_back(queue.front());
+      }
+      queue.pop_front();
+    }
+    if (asked.empty()) continue;
+    context.send(holder, PieceRequest{fetch, asked, 0});
+    fetches_[fetch] = {holder, std::move(asked)};
   }
-}
-
-void FlowExecutor::ask(const FlowContext& context, const PieceName& name, Piece& piece) {
-  context.send(piece.holder, PieceRequest{name, piece.next_chunk});
 }
 
 void FlowExecutor::on(const FlowContext& context, MemberId from, const PieceRequest& request) {
-  if (outputs_.contains(request.piece.output)) {
-    context.output(ReadPiece{from, request.piece, request.chunk});
-  } else {
-    PieceChunk chunk{request.piece, request.chunk};
-    chunk.is_missing = true;
-    context.send(from, std::move(chunk));
-  }
+  context.output(ReadPieces{from, request});
 }
 
-void FlowExecutor::on(const FlowContext& context, const PieceRead& read) {
-  if (configuration_->find(read.reader) != nullptr) context.send(read.reader, read.chunk);
+void FlowExecutor::on(const FlowContext& context, const PiecesRead& read) {
+  if (configuration_->find(read.reader) != nullptr) context.send(read.reader, read.chunks);
 }
 
-void FlowExecutor::on(const FlowContext& context, MemberId from, const PieceChunk& chunk) {
-  const auto found = pieces_.find(chunk.piece);
-  if (found == pieces_.end()) return;
-  Piece& piece = found->second;
-  if (!piece.is_asked || piece.holder != from || piece.next_chunk != chunk.chunk) return;
-  if (!chunk.error.empty()) {
-    lose(context, chunk.piece, TaskOutcome::failed, chunk.error);
-    return fetch_next(context);
-  }
+void FlowExecutor::on(const FlowContext& context, MemberId from, const PieceChunks& answer) {
+  const auto fetch = fetches_.find(answer.fetch);
+  if (fetch == fetches_.end() || fetch->second.holder != from || fetch->second.storing > 0) return;
+  for (const PieceChunk& chunk : answer.chunks) take(context, from, answer.fetch, chunk);
+  go_on(context, answer.fetch);
+}
+
+void FlowExecutor::take(const FlowContext& context, MemberId from, std::uint32_t fetch,
+                        const PieceChunk& chunk) {
+  const auto piece = pieces_.find(chunk.piece);
+  if (piece == pieces_.end() || piece->second.fetch != fetch ||
+      piece->second.next_chunk != chunk.chunk)
+    return;
+  if (!chunk.error.empty()) return lose(context, chunk.piece, TaskOutcome::failed, chunk.error);
   if (chunk.is_missing) {
     context.send(*configuration_->coordinator, OutputLost{chunk.piece.output, from});
-    lose(context, chunk.piece, TaskOutcome::lacks_input);
-    return fetch_next(context);
+    return lose(context, chunk.piece, TaskOutcome::lacks_input);
   }
-  // Until the chunk is stored, no other is expected.
-  ++piece.next_chunk;
-  context.output(StorePiece{piece.stage, chunk});
+  ++piece->second.next_chunk;
+  ++fetches_.at(fetch).storing;
+  context.output(StorePiece{fetch, piece->second.stage, chunk});
 }
 
 void FlowExecutor::on(const FlowContext& context, const PieceStored& stored) {
+  on_stored(context, stored);
+  const auto fetch = fetches_.find(stored.fetch);
+  if (fetch == fetches_.end()) return;
+  --fetch->second.storing;
+  go_on(context, stored.fetch);
+}
+
+void FlowExecutor::on_stored(const FlowContext& context, const PieceStored& stored) {
   const auto found = pieces_.find(stored.piece);
-  if (found == pieces_.end()) return;
+  if (found == pieces_.end() || found->second.fetch != stored.fetch) return;
   Piece& piece = found->second;
-  if (!piece.is_asked || piece.next_chunk != stored.chunk + 1) return;
-  if (!stored.error.empty()) {
-    lose(context, stored.piece, TaskOutcome::failed, stored.error);
-    return fetch_next(context);
-  }
-  if (!stored.is_last) return ask(context, stored.piece, piece);
-  piece.is_asked = false;
+  if (!stored.error.empty()) return lose(context, stored.piece, TaskOutcome::failed, stored.error);
+  if (!stored.is_last) return;
+  piece.fetch = 0;
   piece.is_here = true;
-  --fetches_;
   for (const PartName& name : piece.tasks) {
     TaskState& task = tasks_.at(name);
     task.missing.erase(stored.piece);
     start_if_ready(context, name, task);
   }
   if (piece.is_result && --results_missing_ == 0) gather(context);
+}
+
+void FlowExecutor::go_on(const FlowContext& context, std::uint32_t id) {
+  Fetch& fetch = fetches_.at(id);
+  if (fetch.storing > 0) return;
+  std::erase_if(fetch.pieces, [&](const PieceName& name) {
+    const auto piece = pieces_.find(name);
+    return piece == pieces_.end() || piece->second.fetch != id;
+  });
+  if (!fetch.pieces.empty()) {
+    const std::uint32_t chunk = pieces_.at(fetch.pieces.front()).next_chunk;
+    return context.send(fetch.holder, PieceRequest{id, fetch.pieces, chunk});
+  }
+  fetches_.erase(id);
   fetch_next(context);
 }
 
@@ -232,7 +268,6 @@ void FlowExecutor::lose(const FlowContext& context, const PieceName& name, TaskO
   if (found == pieces_.end()) return;
   const Piece piece = std::move(found->second);
   pieces_.erase(found);
-  if (piece.is_asked) --fetches_;
   context.output(DropPiece{name});
   if (piece.is_result && outcome == TaskOutcome::failed)
     context.out.push_back(Fail{"a part of a result cannot be stored: " + error});
@@ -283,10 +318,14 @@ void FlowExecutor::gather(const FlowContext& context) {
     const PieceName name{action.output_of(last, part), 0};
     const auto piece = pieces_.find(name);
     if (piece == pieces_.end()) continue;
-    context.output(KeepPiece{name});
-    outputs_.insert(name.output);
-    for (const PartName& task : piece->second.tasks) std::erase(tasks_.at(task).reads, name);
-    pieces_.erase(piece);
+    if (outputs_.insert(name.output).second) {
+      context.output(KeepPiece{name});
+      for (const PartName& task : piece->second.tasks) std::erase(tasks_.at(task).reads, name);
+      piece->second.tasks.clear();
+    }
+    // A copy of the task may have been run here while the piece was fetched.
+    piece->second.is_result = false;
+    drop_if_unused(context, piece);
   }
   end_action(context, {});
 }

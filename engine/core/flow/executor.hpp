@@ -31,7 +31,7 @@ class FlowExecutor {
 
   void on(const FlowContext& context, const BeginAction& begin);
   void on(const FlowContext& context, const TaskEnded& ended);
-  void on(const FlowContext& context, const PieceRead& read);
+  void on(const FlowContext& context, const PiecesRead& read);
   void on(const FlowContext& context, const PieceStored& stored);
   void on(const FlowContext& context, const ReleaseStage& release);
   void on(const FlowContext& context, const ProgramReturned&);
@@ -39,7 +39,7 @@ class FlowExecutor {
   void on(const FlowContext& context, MemberId from, const TaskOrder& order);
   void on(const FlowContext& context, MemberId from, const StageHolders& holders);
   void on(const FlowContext& context, MemberId from, const PieceRequest& request);
-  void on(const FlowContext& context, MemberId from, const PieceChunk& chunk);
+  void on(const FlowContext& context, MemberId from, const PieceChunks& answer);
   void on(const FlowContext& context, MemberId from, const ActionEnd& end);
   void on(const FlowContext& context, MemberId from, const ForgetActions& forget);
 
@@ -65,11 +65,21 @@ class FlowExecutor {
     /// The member that has it, and the next chunk to ask for.
     MemberId holder = 0;
     std::uint32_t next_chunk = 0;
-    bool is_asked = false;
+    /// The request with which it is fetched; 0 for none.
+    std::uint32_t fetch = 0;
     bool is_here = false;
     /// The tasks that read it. True: it is part of a result.
     std::set<PartName> tasks = {};
     bool is_result = false;
+  };
+  using Pieces = std::map<PieceName, Piece>;
+  /// Pieces that a member is asked for.
+  struct Fetch {
+    MemberId holder = 0;
+    /// Some may be here already, or be needed no more.
+    std::vector<PieceName> pieces;
+    /// How many chunks the driver is storing.
+    std::size_t storing = 0;
   };
   enum class Need { here, coming, gone };
 
@@ -91,8 +101,15 @@ class FlowExecutor {
             const std::string& error = {});
   /// Forgets that a task needs its pieces, and drops those that no one needs.
   void release(const FlowContext& context, const PartName& task, const TaskState& state);
+  void drop_if_unused(const FlowContext& context, Pieces::iterator piece);
+  /// Asks for pieces that are to be fetched, as far as FlowOptions::fetches_max allows.
   void fetch_next(const FlowContext& context);
-  void ask(const FlowContext& context, const PieceName& name, Piece& piece);
+  /// Stores a chunk that has come, or gives the piece up.
+  void take(const FlowContext& context, MemberId from, std::uint32_t fetch,
+            const PieceChunk& chunk);
+  void on_stored(const FlowContext& context, const PieceStored& stored);
+  /// If all chunks that have come are stored, asks for those that are left.
+  void go_on(const FlowContext& context, std::uint32_t fetch);
   /// Ends the program's action, once its result is here.
   void gather(const FlowContext& context);
   void end_action(const FlowContext& context, std::string error);
@@ -115,10 +132,11 @@ class FlowExecutor {
   std::map<StageName, ActionId> released_;
   std::map<StageName, std::vector<MemberId>> holders_;
   std::map<ActionId, std::string> ends_;
-  std::map<PieceName, Piece> pieces_;
-  /// The pieces that are to be fetched, and how many are being fetched.
-  std::deque<PieceName> queue_;
-  std::size_t fetches_ = 0;
+  Pieces pieces_;
+  /// By holder: the pieces that it is to be asked for.
+  std::map<MemberId, std::deque<PieceName>> queues_;
+  std::map<std::uint32_t, Fetch> fetches_;
+  std::uint32_t last_fetch_ = 0;
   /// How many parts of the result are not here yet, since gather() has looked.
   std::size_t results_missing_ = 0;
 };

@@ -41,7 +41,9 @@ class Flow {
   void on_configuration(const Context& context, const ConfigurationPtr& next,
                         const ConfigurationPtr& former);
   void start(const Context&) {}
-  void on_timer(const Context&, std::uint32_t) {}
+  void on_timer(const Context& context, std::uint32_t) {
+    if (coordinator_) coordinator_->on_timer(context);
+  }
   void stop(const Context& context) { executor_.stop(context); }
   [[nodiscard]] bool is_done() const { return executor_.is_idle(); }
   [[nodiscard]] bool fits(const Configuration& configuration) const {
@@ -77,6 +79,9 @@ class Flow {
     if constexpr (std::is_same_v<M, StageHolders>)
       return std::ranges::all_of(message.holders,
                                  [&](MemberId id) { return id < scope.members_max; });
+    if constexpr (std::is_same_v<M, PieceRequest>)
+      return !message.pieces.empty() && message.pieces.size() <= PieceRequest::pieces_max;
+    if constexpr (std::is_same_v<M, PieceChunks>) return !message.chunks.empty();
     return true;
   }
 

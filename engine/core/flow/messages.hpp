@@ -1,6 +1,7 @@
 /// The messages and the driver's effects and inputs of the role Flow.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -110,16 +111,20 @@ struct OutputLost {
   static constexpr std::string_view name = "output-lost";
   static constexpr auto fields(auto& m) { return std::tie(m.output, m.holder); }
 };
-/// Member to a member that has the output: asks for a chunk of a piece, from 0. A member asks for
-/// the next chunk when it has stored the one before.
+/// Member to a member that has the outputs: asks for the next chunks of pieces, in this order. A
+/// member asks again when it has stored the chunks before.
 struct PieceRequest {
-  PieceName piece;
+  static constexpr std::size_t pieces_max = 1024;
+
+  /// A number of the asking member, for its own use.
+  std::uint32_t fetch = 0;
+  std::vector<PieceName> pieces;
+  /// The next chunk of the first piece, from 0. The others begin with chunk 0.
   std::uint32_t chunk = 0;
 
   static constexpr std::string_view name = "piece-request";
-  static constexpr auto fields(auto& m) { return std::tie(m.piece, m.chunk); }
+  static constexpr auto fields(auto& m) { return std::tie(m.fetch, m.pieces, m.chunk); }
 };
-/// Answers a PieceRequest.
 struct PieceChunk {
   PieceName piece;
   std::uint32_t chunk = 0;
@@ -130,10 +135,17 @@ struct PieceChunk {
   std::string error = {};
   RecordBytes bytes = {};
 
-  static constexpr std::string_view name = "piece-chunk";
   static constexpr auto fields(auto& m) {
     return std::tie(m.piece, m.chunk, m.is_last, m.is_missing, m.error, m.bytes);
   }
+};
+/// Answers a PieceRequest, with one chunk of each of the first pieces; at least of one.
+struct PieceChunks {
+  std::uint32_t fetch = 0;
+  std::vector<PieceChunk> chunks;
+
+  static constexpr std::string_view name = "piece-chunks";
+  static constexpr auto fields(auto& m) { return std::tie(m.fetch, m.chunks); }
 };
 /// Coordinator to all: an action has ended; `error` is empty if it has not failed.
 struct ActionEnd {
@@ -158,7 +170,7 @@ struct FlowEnd {
 
 using FlowMessages =
     MessageList<FlowState, FlowProgress, TaskOrder, StageHolders, TaskReport, OutputLost,
-                PieceRequest, PieceChunk, ActionEnd, ForgetActions, FlowEnd>;
+                PieceRequest, PieceChunks, ActionEnd, ForgetActions, FlowEnd>;
 
 // --- effects for the driver ---------------------------------------------------------------------
 
@@ -167,14 +179,14 @@ struct RunTask {
   PartName task;
   bool is_last_attempt = false;
 };
-/// Read a chunk of an output that this member has; answered by PieceRead.
-struct ReadPiece {
+/// Read what a member asks for; answered by PiecesRead.
+struct ReadPieces {
   MemberId reader = 0;
-  PieceName piece;
-  std::uint32_t chunk = 0;
+  PieceRequest request;
 };
 /// Add a chunk to a piece; answered by PieceStored. Chunk 0 begins the piece anew.
 struct StorePiece {
+  std::uint32_t fetch = 0;
   /// A stage of an action that was begun, for whose task or result the piece is stored.
   StageName stage;
   PieceChunk chunk;
@@ -212,7 +224,7 @@ struct PartDone {
 /// The programs of all members have returned: this member may end.
 struct FlowEnded {};
 
-using FlowOutputs = MessageList<RunTask, ReadPiece, StorePiece, DropPiece, KeepPiece, DropOutput,
+using FlowOutputs = MessageList<RunTask, ReadPieces, StorePiece, DropPiece, KeepPiece, DropOutput,
                                 DropReader, DropActions, ActionEnded, PartDone, FlowEnded>;
 
 // --- the driver's inputs ------------------------------------------------------------------------
@@ -227,11 +239,13 @@ struct TaskEnded {
   std::string error;
   flow::TaskCounts counts;
 };
-struct PieceRead {
+struct PiecesRead {
   MemberId reader = 0;
-  PieceChunk chunk;
+  PieceChunks chunks;
 };
 struct PieceStored {
+  /// PieceRequest::fetch.
+  std::uint32_t fetch = 0;
   PieceName piece;
   std::uint32_t chunk = 0;
   bool is_last = false;
@@ -246,7 +260,7 @@ struct ReleaseStage {
 struct ProgramReturned {};
 
 using FlowInputs =
-    MessageList<BeginAction, TaskEnded, PieceRead, PieceStored, ReleaseStage, ProgramReturned>;
+    MessageList<BeginAction, TaskEnded, PiecesRead, PieceStored, ReleaseStage, ProgramReturned>;
 
 /// The lists of RoleContext::spare; there are none.
 struct FlowSpare {};
@@ -258,8 +272,12 @@ struct FlowOptions {
   std::uint32_t attempts_max = 2;
   /// How many tasks this member runs at a time.
   std::uint32_t slots = 1;
-  /// How many pieces this member fetches from others at a time. Above 0.
+  /// How many requests for pieces this member has under way at a time. Above 0.
   std::size_t fetches_max = 8;
+  /// A task is given to a second member once half of its stage is done, and it has run this many
+  /// times as long as the median of those parts, and at least `copy_after`.
+  double copy_factor = 2;
+  Time copy_after = std::chrono::milliseconds{500};
 };
 
 }  // namespace starling::core

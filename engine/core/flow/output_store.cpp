@@ -70,26 +70,40 @@ std::vector<flow::Output> OutputStore::results(ActionId id) const {
 
 // --- sending ------------------------------------------------------------------------------------
 
-PieceChunk OutputStore::execute(const ReadPiece& read) {
-  const std::pair key{read.reader, read.piece};
-  PieceChunk missing{read.piece, read.chunk};
+PieceChunks OutputStore::execute(const ReadPieces& read) {
+  PieceChunks answer{read.request.fetch, {}};
+  std::uint32_t number = read.request.chunk;
+  std::size_t left = chunk_bytes_;
+  for (const PieceName& piece : read.request.pieces) {
+    answer.chunks.push_back(read_chunk(read.reader, piece, number, left));
+    const PieceChunk& chunk = answer.chunks.back();
+    left -= std::min<std::size_t>(left, chunk.bytes.size);
+    if (left == 0) break;
+    number = 0;
+  }
+  return answer;
+}
+
+PieceChunk OutputStore::read_chunk(MemberId reader, const PieceName& piece, std::uint32_t number,
+                                   std::size_t bytes_max) {
+  const std::pair key{reader, piece};
+  PieceChunk missing{piece, number};
   missing.is_missing = true;
   auto reading = readings_.find(key);
-  if (reading != readings_.end() && reading->second.last_chunk.chunk == read.chunk &&
+  if (reading != readings_.end() && reading->second.last_chunk.chunk == number &&
       reading->second.reader)
     return reading->second.last_chunk;  // asked for once more
-  const auto output = outputs_.find(read.piece.output);
+  const auto output = outputs_.find(piece.output);
   if (output == outputs_.end()) return missing;
-  if (read.chunk != 0 &&
-      (reading == readings_.end() || reading->second.last_chunk.chunk + 1 != read.chunk))
+  if (number != 0 && (reading == readings_.end() || reading->second.last_chunk.chunk + 1 != number))
     return missing;
   try {
-    if (read.chunk == 0) {
+    if (number == 0) {
       reading = readings_.insert_or_assign(key, Reading{}).first;
-      reading->second.reader = output->second.form.read(output->second.output, read.piece.piece);
-      reading->second.last_chunk.piece = read.piece;
+      reading->second.reader = output->second.form.read(output->second.output, piece.piece);
+      reading->second.last_chunk.piece = piece;
     }
-    read_chunk(reading->second, read.chunk);
+    read_next(reading->second, number, bytes_max);
   } catch (const std::exception& fault) {
     readings_.erase(key);
     missing.error = "an output cannot be read: " + std::string{fault.what()};
@@ -101,8 +115,8 @@ PieceChunk OutputStore::execute(const ReadPiece& read) {
 }
 
 /// Each block travels after its size in 4 bytes, so that the receiver finds its end.
-void OutputStore::read_chunk(Reading& reading, std::uint32_t number) {
-  while (!reading.is_at_end && reading.rest.size() - reading.sent < chunk_bytes_) {
+void OutputStore::read_next(Reading& reading, std::uint32_t number, std::size_t bytes_max) {
+  while (!reading.is_at_end && reading.rest.size() - reading.sent < bytes_max) {
     const std::vector<std::byte> block = reading.reader->next();
     reading.is_at_end = block.empty();
     if (block.empty()) break;
@@ -110,7 +124,7 @@ void OutputStore::read_chunk(Reading& reading, std::uint32_t number) {
     flow::put(reading.rest, static_cast<std::uint32_t>(block.size()));
     reading.rest.insert(reading.rest.end(), block.begin(), block.end());
   }
-  const std::size_t size = std::min(chunk_bytes_, reading.rest.size() - reading.sent);
+  const std::size_t size = std::min(bytes_max, reading.rest.size() - reading.sent);
   PieceChunk& chunk = reading.last_chunk;
   chunk.chunk = number;
   chunk.bytes = RecordBytes::copy_of(std::span{reading.rest}.subspan(reading.sent, size));
@@ -126,7 +140,7 @@ void OutputStore::read_chunk(Reading& reading, std::uint32_t number) {
 
 PieceStored OutputStore::execute(const StorePiece& store) {
   const PieceChunk& chunk = store.chunk;
-  PieceStored stored{chunk.piece, chunk.chunk, chunk.is_last, {}};
+  PieceStored stored{store.fetch, chunk.piece, chunk.chunk, chunk.is_last, {}};
   try {
     if (chunk.chunk == 0) {
       StageState& from = stage(store.stage);

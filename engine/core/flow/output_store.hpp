@@ -17,7 +17,7 @@ namespace starling::core {
 
 class OutputStore {
  public:
-  /// A chunk of a piece has at most `chunk_bytes`; above 0.
+  /// The chunks of one message have at most `chunk_bytes` together; above 0.
   OutputStore(std::shared_ptr<flow::Storage> storage, std::size_t chunk_bytes)
       : storage_(std::move(storage)), chunk_bytes_(chunk_bytes) {}
 
@@ -33,9 +33,9 @@ class OutputStore {
   /// Keeps the output of a task.
   void put(const PartName& task, flow::Output output);
 
-  /// Reads the chunk. It is marked as missing if the output is not here, and has an error if that
-  /// cannot be read.
-  [[nodiscard]] PieceChunk execute(const ReadPiece& read);
+  /// Reads the next chunks, of `chunk_bytes` together. A chunk is marked as missing if the output
+  /// is not here, and has an error if that cannot be read.
+  [[nodiscard]] PieceChunks execute(const ReadPieces& read);
   [[nodiscard]] PieceStored execute(const StorePiece& store);
   void execute(const DropPiece& drop) { pieces_.erase(drop.piece); }
   void execute(const KeepPiece& keep);
@@ -82,7 +82,9 @@ class OutputStore {
 
   [[nodiscard]] StageState& stage(const StageName& name);
   [[nodiscard]] const std::shared_ptr<flow::SpillFile>& file_of(StageState& stage);
-  void read_chunk(Reading& reading, std::uint32_t number);
+  PieceChunk read_chunk(MemberId reader, const PieceName& piece, std::uint32_t number,
+                        std::size_t bytes_max);
+  static void read_next(Reading& reading, std::uint32_t number, std::size_t bytes_max);
   static void add_bytes(Piece& piece, std::span<const std::byte> bytes);
 
   std::shared_ptr<flow::Storage> storage_;

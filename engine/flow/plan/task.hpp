@@ -61,9 +61,9 @@ class Task {
 
   /// Records that the task has read one more record of its sources.
   void count_read() const {
-    constexpr std::uint64_t asks_every = 4096;
+    constexpr std::uint64_t asks_every = 256;
     if (++counts_.records_read % asks_every == 0 && is_stopped_ && is_stopped_())
-      throw TaskFailure{Error{"the job was stopped"}};
+      throw TaskFailure{Error{"it was stopped"}};
   }
   void count_written(std::uint64_t records, std::uint64_t bytes) const {
     counts_.records_written += records;

@@ -32,8 +32,12 @@ struct FlowClusterOptions {
   double loss = 0;
   std::uint32_t slots = 2;
   std::uint32_t attempts_max = 2;
+  /// FlowOptions::copy_after.
+  Time copy_after = FlowOptions{}.copy_after;
   std::size_t memory_bytes = std::size_t{1} << 20U;
   std::size_t chunk_bytes = 100;
+  /// Called with each request for pieces.
+  std::function<void(const PieceRequest&)> on_read = {};
   /// Called with each chunk before it is sent, and with the sender's records; may change it.
   std::function<void(PieceChunk&, OutputStore&)> on_chunk = {};
   /// Called before a task runs; may throw.
@@ -141,6 +145,7 @@ class FlowCluster {
     bool has_ended = false;
     /// True if the program waits for the outputs of the last stage.
     std::optional<bool> gathers = {};
+    ActionId actions_ended = 0;
   };
   struct TimerDue {
     MemberId id;
@@ -169,6 +174,7 @@ class FlowCluster {
     flow.slots = options_.slots;
     flow.attempts_max = options_.attempts_max;
     flow.fetches_max = 1 + random_.below(4);
+    flow.copy_after = options_.copy_after;
     MemberOptions member;
     member.self = self;
     member.members_max = members_max;
@@ -229,6 +235,8 @@ class FlowCluster {
     if (machine == nullptr) return;
     TaskEnded ended{due.name, {}, {}};
     try {
+      if (due.name.stage.action < machine->actions_ended)
+        throw std::runtime_error{"its action has ended"};
       if (options_.on_task) options_.on_task(due.id, due.name);
       machine->store.put(due.name, due.runnable->stage->run(due.runnable->task));
       ended.counts = due.runnable->task.counts();
@@ -303,11 +311,13 @@ class FlowCluster {
     queue_.push(queue_.now() + time,
                 Event{TaskDue{id, machine.incarnation, run.task, std::move(runnable)}});
   }
-  void execute(MemberId id, const ReadPiece& read) {
+  void execute(MemberId id, const ReadPieces& read) {
+    if (options_.on_read) options_.on_read(read.request);
     OutputStore& store = machines_.at(id)->store;
-    PieceChunk chunk = store.execute(read);
-    if (options_.on_chunk) options_.on_chunk(chunk, store);
-    give(id, PieceRead{read.reader, std::move(chunk)});
+    PieceChunks answer = store.execute(read);
+    for (PieceChunk& chunk : answer.chunks)
+      if (options_.on_chunk) options_.on_chunk(chunk, store);
+    give(id, PiecesRead{read.reader, std::move(answer)});
   }
   void execute(MemberId id, const StorePiece& store) {
     give(id, machines_.at(id)->store.execute(store));
@@ -317,6 +327,7 @@ class FlowCluster {
   void execute(MemberId id, const Drop& drop) { machines_.at(id)->store.execute(drop); }
   void execute(MemberId id, const ActionEnded& ended) {
     Machine& machine = *machines_.at(id);
+    machine.actions_ended = ended.action + 1;
     if (!ended.error.empty())
       machine.program->resume(Error{ended.error});
     else if (*machine.gathers)

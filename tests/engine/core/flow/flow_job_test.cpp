@@ -2,15 +2,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "starling/actor/flow/output_folder.hpp"
+#include "starling/actor/flow/save_text.hpp"
 #include "starling/actor/flow/thread_runner.hpp"
 #include "tests/engine/core/flow/flow_cluster.hpp"
 #include "tests/engine/core/flow/flow_programs.hpp"
+#include "tests/tools/folder.hpp"
 
 namespace starling::core {
 namespace {
@@ -24,12 +29,6 @@ std::string sequential(const FlowProgram& program) {
       std::make_shared<TestStorage>(std::size_t{1} << 20U));
   auto outcome = program(runner);
   return outcome ? *outcome : "error: " + outcome.error().message;
-}
-
-FlowProgram random_program(std::uint64_t seed) {
-  return [seed](const std::shared_ptr<flow::Runner>& runner) {
-    return flow::run_random_program(runner, seed);
-  };
 }
 
 /// Counts words, and looks at the result twice.
@@ -111,6 +110,42 @@ TEST(FlowJob, GivesItsResultToAMemberThatJoins) {
     cluster.at(std::chrono::milliseconds{ms}, [&] { cluster.join(5); });
     expect_result(cluster, expected);
   }
+}
+
+TEST(FlowJob, GivesSlowTasksToSecondMembers) {
+  const std::string expected = sequential(count_words);
+  const auto seconds_with = [&](Time copy_after) {
+    FlowCluster cluster{{.members = 4, .copy_after = copy_after}, count_words};
+    cluster.slow_down(2, 200);
+    expect_result(cluster, expected);
+    return cluster.now();
+  };
+  // A task of the slow member takes a second, and one of the others 5 ms.
+  EXPECT_GT(seconds_with(std::chrono::hours{1}), 500ms);
+  EXPECT_LT(seconds_with(20ms), 250ms);
+}
+
+TEST(FlowJob, AsksOncePerMemberForTheManyPiecesOfAShuffle) {
+  int requests = 0;
+  int pieces = 0;
+  FlowClusterOptions options;
+  options.members = 3;
+  options.chunk_bytes = std::size_t{1} << 20U;
+  options.on_read = [&](const PieceRequest& request) {
+    ++requests;
+    pieces += static_cast<int>(request.pieces.size());
+  };
+  const FlowProgram program =
+      [](const std::shared_ptr<flow::Runner>& runner) -> Result<std::string> {
+    const auto count =
+        flow::TestEngine{runner}.records(1, 900, 300, 60).reduce_by_key(std::plus<>{}, 50).count();
+    return count ? Result<std::string>{std::to_string(*count)} : count.error();
+  };
+  FlowCluster cluster{options, program};
+  expect_result(cluster, sequential(program));
+  // A task fetches about 40 of the 60 parts, from two members.
+  EXPECT_GT(pieces, 1500);
+  EXPECT_LT(requests, pieces / 4);
 }
 
 TEST(FlowJob, TriesAFailedTaskAgainOnceAndThenEndsWithItsError) {
@@ -199,29 +234,6 @@ TEST(FlowJob, HoldsNoMoreThanTheResultsInTheEnd) {
   EXPECT_LT(cluster.peak_reserved(), 12U * 400U * 64U) << "bytes on one member";
 }
 
-TEST(FlowJob, APartThatIsCountedTwiceIsSeen) {
-  // The tests compare with one thread, so they must see a part that takes the place of another.
-  FlowClusterOptions options;
-  options.on_chunk = [](PieceChunk& chunk, OutputStore& store) {
-    for (flow::Part part = 0; part < 8; ++part) {
-      PieceName other = chunk.piece;
-      other.output.part = part;
-      PieceChunk wrong = store.execute(ReadPiece{15, other, 0});
-      if (part == chunk.piece.output.part || wrong.is_missing) continue;
-      wrong.piece = chunk.piece;
-      chunk = wrong;
-      return;
-    }
-  };
-  options.chunk_bytes = 1U << 20U;
-  FlowCluster cluster{options, count_words};
-  ASSERT_TRUE(cluster.run());
-  const std::string expected = sequential(count_words);
-  EXPECT_TRUE(std::ranges::any_of(cluster.members(), [&](MemberId id) {
-    return !cluster.outcome(id) || *cluster.outcome(id) != expected;
-  }));
-}
-
 /// Plans the faults of a seed: deaths of less than half of the members, cuts, joins, slow members.
 void plan_faults(FlowCluster& cluster, std::uint64_t seed, MemberId members) {
   Random random = Random::stream(13, seed);
@@ -245,8 +257,66 @@ void plan_faults(FlowCluster& cluster, std::uint64_t seed, MemberId members) {
   }
 }
 
+/// An error that a run makes on purpose, to show that the checks see it.
+enum class Sabotage {
+  none,
+  /// A piece of another part is sent.
+  counts_a_part_twice,
+  /// An output that was computed again is sent as an empty one, as if nothing were left to make it
+  /// of.
+  cuts_lineage,
+  /// The folder of the result gets its name before it has all parts.
+  commits_early,
+};
+
+/// Sends the first piece of another output instead, if there is one.
+void swap_part(PieceChunk& chunk, OutputStore& store) {
+  for (flow::Part part = 0; part < 8; ++part) {
+    PieceName other = chunk.piece;
+    other.output.part = part;
+    PieceChunk wrong = store.execute(ReadPieces{15, {0, {other}, 0}}).chunks.front();
+    if (part == chunk.piece.output.part || wrong.is_missing) continue;
+    wrong.piece = chunk.piece;
+    chunk = wrong;
+    return;
+  }
+}
+
+/// A folder in which the members of a job save a set.
+class SavedFolder {
+ public:
+  /// Saves the set, as each member does.
+  Result<std::uint64_t> save(const flow::Records& set, Sabotage sabotage) const {
+    auto output = flow::OutputFolder::shared((folder_.path() / "saved").string(), "token");
+    if (!output) return std::move(output).error();
+    if (sabotage == Sabotage::commits_early && !folder_.has("saved"))
+      std::filesystem::rename(folder_.path() / "saved.starling-token", folder_.path() / "saved");
+    return flow::save_text(set, *output);
+  }
+  [[nodiscard]] bool is_there() const { return folder_.has("saved"); }
+  /// Returns the lines of all parts, in order.
+  [[nodiscard]] std::string text() const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator{folder_.path() / "saved"})
+      files.push_back(std::filesystem::path{"saved"} / entry.path().filename());
+    std::ranges::sort(files);
+    std::string text;
+    for (const auto& file : files) text += folder_.read(file.string());
+    return text;
+  }
+  /// Returns the names of what is left beside the folder.
+  [[nodiscard]] std::vector<std::string> leftovers() const {
+    std::vector<std::string> names = folder_.names();
+    std::erase(names, "saved");
+    return names;
+  }
+
+ private:
+  program::Folder folder_;
+};
+
 /// Returns an empty text, or what went wrong.
-std::string run_seed(std::uint64_t seed) {
+std::string run_seed(std::uint64_t seed, Sabotage sabotage = Sabotage::none) {
   Random random = Random::stream(17, seed);
   FlowClusterOptions options;
   options.members = static_cast<MemberId>(3 + random.below(4));
@@ -255,31 +325,73 @@ std::string run_seed(std::uint64_t seed) {
   options.slots = static_cast<std::uint32_t>(1 + random.below(3));
   options.memory_bytes = random.below(3) == 0 ? 2000 : std::size_t{1} << 20U;
   options.chunk_bytes = 20 + random.below(2000);
-  const FlowProgram program = random_program(seed);
-  const std::string expected = sequential(program);
-  FlowCluster cluster{options, program};
-  plan_faults(cluster, seed, options.members);
-  if (!cluster.run()) return "does not end";
-  if (!cluster.failures().empty()) return cluster.failures().front();
-  if (cluster.members().empty()) return "no member is left";
-  for (const MemberId id : cluster.members()) {
-    const auto& outcome = cluster.outcome(id);
+  options.copy_after = 20ms;
+  std::string saved;
+  const auto expected = sequential([&](const std::shared_ptr<flow::Runner>& runner) {
+    return flow::run_random_program(runner, seed,
+                                    [&](const flow::Records& set) -> Result<std::uint64_t> {
+                                      const auto all = set.collect();
+                                      if (!all) return all.error();
+                                      for (const auto& record : *all)
+                                        saved += flow::line_of(record) + "\n";
+                                      return all->size();
+                                    });
+  });
+  const SavedFolder folder;
+  bool is_early = false;
+  std::optional<FlowCluster> cluster;
+  options.on_chunk = [&](PieceChunk& chunk, OutputStore& store) {
+    if (sabotage == Sabotage::counts_a_part_twice) swap_part(chunk, store);
+    if (sabotage != Sabotage::cuts_lineage || chunk.is_missing) return;
+    const auto times = cluster->computed().find(chunk.piece.output);
+    if (times != cluster->computed().end() && times->second > 1)
+      chunk = {.piece = chunk.piece, .chunk = chunk.chunk, .is_last = true};
+  };
+  options.on_task = [&](MemberId, const PartName&) {
+    is_early |= folder.is_there() && folder.text() != saved;
+  };
+  cluster.emplace(options, [&](const std::shared_ptr<flow::Runner>& runner) {
+    return flow::run_random_program(
+        runner, seed, [&](const flow::Records& set) { return folder.save(set, sabotage); });
+  });
+  plan_faults(*cluster, seed, options.members);
+  if (!cluster->run()) return "does not end";
+  if (!cluster->failures().empty()) return cluster->failures().front();
+  if (cluster->members().empty()) return "no member is left";
+  for (const MemberId id : cluster->members()) {
+    const auto& outcome = cluster->outcome(id);
     if (!outcome) return "member " + std::to_string(id) + ": " + outcome.error().message;
     if (*outcome != expected) return "member " + std::to_string(id) + " has another result";
   }
-  return {};
+  if (!folder.is_there()) return "the set is not saved";
+  if (folder.text() != saved) return "the saved set has other records";
+  if (is_early) return "the set is incomplete under its name";
+  const auto leftovers = folder.leftovers();
+  return leftovers.empty() ? "" : "left behind: " + leftovers.front();
+}
+
+std::uint64_t number_from(const char* variable, std::uint64_t or_else) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? or_else : std::stoull(text);
 }
 
 TEST(FlowChaos, GivesTheResultOfOneThread) {
-  const char* const last = std::getenv("STARLING_FLOW_SEEDS");
-  const char* const first = std::getenv("STARLING_FLOW_FIRST");
-  const std::uint64_t seeds = last == nullptr ? 300 : std::stoull(last);
+  const std::uint64_t first = number_from("STARLING_FLOW_FIRST", 1);
+  const std::uint64_t last = number_from("STARLING_FLOW_SEEDS", 300);
   int wrong = 0;
-  for (std::uint64_t seed = first == nullptr ? 1 : std::stoull(first); seed <= seeds && wrong < 10;
-       ++seed) {
+  for (std::uint64_t seed = first; seed <= last && wrong < 10; ++seed) {
     const std::string why = run_seed(seed);
     EXPECT_EQ(why, "") << "seed " << seed;
     wrong += why.empty() ? 0 : 1;
+  }
+}
+
+TEST(FlowChaos, SeesSabotage) {
+  for (const Sabotage sabotage :
+       {Sabotage::counts_a_part_twice, Sabotage::cuts_lineage, Sabotage::commits_early}) {
+    std::uint64_t seed = 1;
+    while (seed <= 1000 && run_seed(seed, sabotage).empty()) ++seed;
+    EXPECT_LE(seed, 1000U) << "sabotage " << static_cast<int>(sabotage);
   }
 }
 

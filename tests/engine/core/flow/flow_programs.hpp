@@ -98,9 +98,11 @@ inline Records apply(const TestEngine& engine, const Records& set, Random& rando
 }  // namespace detail
 
 /// Runs the program of a seed: up to eight operations, with actions between them on whose results
-/// the program depends. Returns a text of all that it has seen.
-inline Result<std::string> run_random_program(const std::shared_ptr<Runner>& runner,
-                                              std::uint64_t seed) {
+/// the program depends. Returns a text of all that it has seen. If `save` is not null, it gets the
+/// last set.
+inline Result<std::string> run_random_program(
+    const std::shared_ptr<Runner>& runner, std::uint64_t seed,
+    const std::function<Result<std::uint64_t>(const Records&)>& save = nullptr) {
   const TestEngine engine{runner};
   Random random = Random::stream(11, seed);
   Records set = engine.records(seed, random.below(80), 1 + random.below(20),
@@ -135,7 +137,10 @@ inline Result<std::string> run_random_program(const std::shared_ptr<Runner>& run
   const auto all = set.collect();
   if (!all) return all.error();
   for (const auto& [key, value] : *all) seen += key + "=" + std::to_string(value) + "\n";
-  return seen;
+  if (!save) return seen;
+  const auto saved = save(set);
+  if (!saved) return saved.error();
+  return seen + "saved " + std::to_string(*saved) + "\n";
 }
 
 }  // namespace starling::flow
