@@ -1,4 +1,4 @@
-/// Computes a model's metrics over a whole data set.
+/// Computes a model's metrics and predictions over a whole data set.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,10 @@ namespace starling::models {
 /// memory of a call.
 inline constexpr std::size_t evaluation_rows_max = 4096;
 
-/// Returns the model's metrics as means over all samples of `data`; empty if it has no samples.
-template <class M, class D>
-requires Model<M, D>
-[[nodiscard]] Metrics evaluate_all(const M& model, std::span<const typename M::Scalar> w,
-                                   const D& data, Arena& arena) {
-  Metrics total;
+/// Calls `visit(rows, context)` for consecutive chunks of samples, of evaluation_rows_max rows at
+/// most, until all samples were visited.
+template <class D, class Visit>
+void for_each_chunk(const D& data, Arena& arena, Visit visit) {
   std::vector<std::uint32_t> rows;
   const std::size_t size = data.size();
   for (std::size_t first = 0; first < size; first += evaluation_rows_max) {
@@ -28,14 +26,37 @@ requires Model<M, D>
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
     arena.reset();
     Random random{0};
-    ComputeContext context{random, arena, false};
+    ComputeContext context{.random = random, .arena = arena, .training = false};
+    visit(Batch{rows}, context);
+  }
+}
+
+/// Returns the model's metrics as means over all samples of `data`; empty if it has no samples.
+template <class M, class D>
+requires Model<M, D>
+[[nodiscard]] Metrics evaluate_all(const M& model, std::span<const typename M::Scalar> w,
+                                   const D& data, Arena& arena) {
+  Metrics total;
+  for_each_chunk(data, arena, [&](Batch rows, ComputeContext& context) {
     const Metrics chunk = model.evaluate(w, data, rows, context);
-    const double share = static_cast<double>(rows.size()) / static_cast<double>(size);
+    const double share = static_cast<double>(rows.size()) / static_cast<double>(data.size());
     if (total.empty())
       for (const Metric& metric : chunk) total.push_back({metric.name, 0});
     for (std::size_t m = 0; m < chunk.size(); ++m) total.at(m).value += chunk[m].value * share;
-  }
+  });
   return total;
+}
+
+/// Returns the model's prediction for each sample of `data`.
+template <class M, class D>
+requires PredictingModel<M, D>
+[[nodiscard]] std::vector<float> predict_all(const M& model, std::span<const typename M::Scalar> w,
+                                             const D& data, Arena& arena) {
+  std::vector<float> out(data.size());
+  for_each_chunk(data, arena, [&](Batch rows, ComputeContext& context) {
+    model.predict(w, data, rows, context, std::span{out}.subspan(rows.front(), rows.size()));
+  });
+  return out;
 }
 
 }  // namespace starling::models

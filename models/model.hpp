@@ -86,6 +86,15 @@ concept RowSparseModel = Model<M, D> && requires(const M model, const D data, Ba
   { model.touched(data, batch) } -> std::convertible_to<std::vector<TouchedRows>>;
 };
 
+/// A model that can predict one number for each sample of `batch`, a class or a value, which it
+/// writes to `out`.
+template <class M, class D>
+concept PredictingModel = Model<M, D> &&
+    requires(const M model, std::span<const typename M::Scalar> w, const D data, Batch batch,
+             ComputeContext context, std::span<float> out) {
+  model.predict(w, data, batch, context, out);
+};
+
 /// A model that can refuse data from which it cannot learn; the Error gives the reason.
 template <class M, class D>
 concept CheckedModel = Model<M, D> && requires(const M model, const D data) {

@@ -69,13 +69,14 @@ class MapReduce {
     using C = CollectionChain<T>;
     return Set<T, C>{runner_, C{std::move(values), options_.parts}};
   }
-  /// The records f(0), f(1), ... f(count - 1).
+  /// The records f(0), f(1), ... f(count - 1). Plans and errors call the source `name`.
   template <class F>
-  [[nodiscard]] auto generate(std::uint64_t count, F f) const {
+  [[nodiscard]] auto generate(std::uint64_t count, F f, std::string name = "generator") const {
     static_assert(std::invocable<const F&, std::uint64_t>,
                   "the function of generate() takes the index of a record (std::uint64_t)");
     using C = GeneratorChain<F>;
-    return Set<typename C::Value, C>{runner_, C{count, std::move(f), options_.parts}};
+    return Set<typename C::Value, C>{runner_,
+                                     C{count, std::move(f), options_.parts, std::move(name)}};
   }
   /// The lines of text files, in the order of the paths, without their LF or CR LF. A file is split
   /// into parts, unless it is gzip. If the files have headers, the first line of each is left out.

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,14 +21,6 @@
 #include "starling/tools/registry/device.hpp"
 
 namespace starling::program {
-
-/// A model that can predict one number for each sample.
-template <class M, class D>
-concept PredictingModel = models::Model<M, D> &&
-    requires(const M model, std::span<const typename M::Scalar> w, const D data,
-             models::Batch batch, models::ComputeContext context, std::span<float> out) {
-  model.predict(w, data, batch, context, out);
-};
 
 /// A model that can return the scores from which it derives its predictions: outputs() scores for
 /// each sample.
@@ -153,7 +144,10 @@ class ModelOf final : public AnyModel {
 
   [[nodiscard]] std::optional<std::vector<float>> predict(const Weights& w,
                                                           const AnyData& data) const override {
-    if constexpr (PredictingModel<M, D>) return predictions(values(w), *data.as<D>());
+    if constexpr (models::PredictingModel<M, D>) {
+      models::Arena arena;
+      return models::predict_all(model_, values(w), *data.as<D>(), arena);
+    }
     (void)w, (void)data;
     return std::nullopt;
   }
@@ -163,9 +157,11 @@ class ModelOf final : public AnyModel {
       Scores result{model_.outputs(), model_.link(), {}};
       result.values.reserve(data.size() * result.columns);
       std::vector<T> chunk_scores;
-      for_chunks(*data.as<D>(), [&](models::Batch rows, models::ComputeContext& context) {
+      models::Arena arena;
+      const D& samples = *data.as<D>();
+      models::for_each_chunk(samples, arena, [&](models::Batch rows, auto& context) {
         chunk_scores.assign(rows.size() * result.columns, T{});
-        model_.scores(values(w), *data.as<D>(), rows, context, chunk_scores);
+        model_.scores(values(w), samples, rows, context, chunk_scores);
         for (const T score : chunk_scores) result.values.push_back(static_cast<float>(score));
       });
       return result;
@@ -204,31 +200,6 @@ class ModelOf final : public AnyModel {
     Random random = Random::stream(seed, actor::initial_stream);
     model_.initialise(std::span<T>{w}, random);
     return w;
-  }
-
-  /// Calls `visit(rows, pass)` for consecutive chunks of samples, of evaluation_rows_max rows at
-  /// most, until all samples were visited.
-  template <class Visit>
-  static void for_chunks(const D& data, Visit visit) {
-    std::vector<std::uint32_t> rows;
-    models::Arena arena;
-    const std::size_t size = data.size();
-    for (std::size_t first = 0; first < size; first += models::evaluation_rows_max) {
-      rows.resize(std::min(models::evaluation_rows_max, size - first));
-      std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
-      arena.reset();
-      Random random{0};
-      models::ComputeContext context{.random = random, .arena = arena, .training = false};
-      visit(models::Batch{rows}, context);
-    }
-  }
-
-  [[nodiscard]] std::vector<float> predictions(std::span<const T> w, const D& data) const {
-    std::vector<float> out(data.size());
-    for_chunks(data, [&](models::Batch rows, models::ComputeContext& context) {
-      model_.predict(w, data, rows, context, std::span{out}.subspan(rows.front(), rows.size()));
-    });
-    return out;
   }
 
   /// Returns the Euclidean distance; nothing if the sizes differ.

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -56,13 +57,14 @@ class GeneratorChain {
  public:
   using Value = std::decay_t<std::invoke_result_t<const F&, std::uint64_t>>;
 
-  GeneratorChain(std::uint64_t count, F f, Part parts)
-      : count_(count), f_(std::move(f)), parts_(parts) {}
+  /// `name` is what plans and errors call the source.
+  GeneratorChain(std::uint64_t count, F f, Part parts, std::string name)
+      : count_(count), f_(std::move(f)), parts_(parts), name_(std::move(name)) {}
 
   [[nodiscard]] Part parts() const { return parts_; }
   [[nodiscard]] std::vector<StagePtr> inputs() const { return {}; }
   void add_reads(Part, std::vector<StageRead>&) const {}
-  [[nodiscard]] std::string operations() const { return "generator"; }
+  [[nodiscard]] std::string operations() const { return name_; }
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {
@@ -75,13 +77,14 @@ class GeneratorChain {
             if (!sink(std::invoke(f_, i))) return;
           }
         },
-        [&] { return "generator: record " + std::to_string(i); });
+        [&] { return name_ + ": record " + std::to_string(i); });
   }
 
  private:
   std::uint64_t count_;
   F f_;
   Part parts_;
+  std::string name_;
 };
 
 }  // namespace starling::flow

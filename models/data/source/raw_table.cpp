@@ -70,13 +70,6 @@ Result<Labelling> infer_classes(const RawTable& raw) {
   return Labelling{.classes = static_cast<std::size_t>(largest - first) + 1, .first_label = first};
 }
 
-std::string print_classes(const Labelling& labelling) {
-  if (labelling.is_signed) return "-1 and +1";
-  const auto first = static_cast<std::size_t>(labelling.first_label);
-  return "whole numbers " + std::to_string(first) + " to " +
-         std::to_string(first + labelling.classes - 1);
-}
-
 /// The labels are indices into raw.labelling->names. Turns them into indices of the same names in
 /// `names`, the training data's class names.
 Result<void> map_to_class_names(RawTable& raw, const std::vector<std::string>& names) {
@@ -114,16 +107,28 @@ Result<void> map_to_classes(RawTable& raw, const Labelling& labelling) {
     if (auto mapped = map_to_numbers(raw, labelling); !mapped) return mapped;
   }
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
-    const float label = raw.labels[row];
-    const float index = labelling.is_signed ? (label + 1) / 2 : label - labelling.first_label;
-    if (!is_whole(index) || index < 0 || index >= static_cast<float>(labelling.classes))
-      return bad_label(raw, row, print_classes(labelling));
-    raw.labels[row] = index;
+    const auto index = class_of(raw.labels[row], labelling);
+    if (!index) return bad_label(raw, row, print_classes(labelling));
+    raw.labels[row] = *index;
   }
   return {};
 }
 
 }  // namespace
+
+std::optional<float> class_of(float label, const Labelling& labelling) {
+  const float index = labelling.is_signed ? (label + 1) / 2 : label - labelling.first_label;
+  if (!is_whole(index) || index < 0 || index >= static_cast<float>(labelling.classes))
+    return std::nullopt;
+  return index;
+}
+
+std::string print_classes(const Labelling& labelling) {
+  if (labelling.is_signed) return "-1 and +1";
+  const auto first = static_cast<std::size_t>(labelling.first_label);
+  return "whole numbers " + std::to_string(first) + " to " +
+         std::to_string(first + labelling.classes - 1);
+}
 
 Result<Labelling> infer_labelling(const RawTable& raw) {
   if (!raw.has_labels) return Labelling{};

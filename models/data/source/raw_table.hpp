@@ -1,6 +1,6 @@
 /// RawTable, which readers and generators of data return, and its conversion to a Table. A RawTable
 /// holds the labels as the data source writes them, before classes are numbered. Internal to
-/// readers of data.
+/// whatever makes tables.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +50,13 @@ struct RawTable {
 /// classes if k is 2 to 100 and all k classes occur; else they are real targets. If it is
 /// LabelKind::classes, some of the k classes may be missing, and labels may be up to 1,000,000.
 Result<Labelling> infer_labelling(const RawTable& raw);
+
+/// Returns the index of the class that is written `label`, a number; nothing if there is none.
+/// Requires: labelling.classes > 0.
+[[nodiscard]] std::optional<float> class_of(float label, const Labelling& labelling);
+
+/// Returns the classes as they are written, "-1 and +1" or "whole numbers 0 to 9".
+[[nodiscard]] std::string print_classes(const Labelling& labelling);
 
 /// Converts `raw` to a Table. `labelling` decides what the labels mean; it may be another table's.
 /// Refuses labels that are not among its classes.
