@@ -1,6 +1,8 @@
 #include "starling/actor/flow/map_reduce.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 
 #include "starling/actor/flow/spill_folder.hpp"
@@ -8,6 +10,27 @@
 #include "starling/base/text.hpp"
 
 namespace starling::flow {
+
+/// The errors of the files that text() has skipped. Thread-safe.
+class SkippedFiles {
+ public:
+  /// Adds errors that are not in the list yet.
+  void add(const std::vector<Error>& errors) {
+    const std::scoped_lock lock{mutex_};
+    for (const Error& error : errors)
+      if (std::ranges::find(errors_, error.message, &Error::message) == errors_.end())
+        errors_.push_back(error);
+  }
+  [[nodiscard]] std::vector<Error> list() const {
+    const std::scoped_lock lock{mutex_};
+    return errors_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Error> errors_;
+};
+
 namespace {
 
 constexpr std::size_t threads_max = 32;
@@ -47,6 +70,13 @@ Result<MapReduceOptions> complete(MapReduceOptions options) {
   return options;
 }
 
+MapReduce::MapReduce(MapReduceOptions options, std::shared_ptr<SpillFolder> storage,
+                     std::shared_ptr<Runner> runner)
+    : options_(std::move(options)),
+      storage_(std::move(storage)),
+      runner_(std::move(runner)),
+      skipped_(std::make_shared<SkippedFiles>()) {}
+
 MapReduce MapReduce::over(MapReduceOptions options, std::shared_ptr<Runner> runner,
                           std::shared_ptr<SpillFolder> storage) {
   return MapReduce{std::move(options), std::move(storage), std::move(runner)};
@@ -70,10 +100,15 @@ Result<MapReduce> MapReduce::make(MapReduceOptions given) {
 
 Result<Set<std::string, TextChain>> MapReduce::text(const std::vector<std::string>& paths,
                                                     bool have_headers) const {
-  auto splits = split_files(paths, options_.split_bytes, have_headers);
+  std::vector<Error> skipped;
+  auto splits = split_files(paths, options_.split_bytes, have_headers,
+                            options_.skip_unreadable ? &skipped : nullptr);
   if (!splits) return std::move(splits).error();
+  skipped_->add(skipped);
   return Set<std::string, TextChain>{runner_, TextChain{*std::move(splits)}};
 }
+
+std::vector<Error> MapReduce::skipped_files() const { return skipped_->list(); }
 
 std::uint64_t MapReduce::spilled_bytes() const { return storage_->spilled(); }
 

@@ -21,6 +21,7 @@
 
 namespace starling::flow {
 
+class SkippedFiles;
 class SpillFolder;
 
 struct MapReduceOptions {
@@ -39,6 +40,9 @@ struct MapReduceOptions {
   std::uint64_t spill_bytes_max = std::uint64_t{64} << 30U;
   /// The bytes of a text file in one part. Above 0.
   std::uint64_t split_bytes = std::uint64_t{8} << 20U;
+  /// True if text() leaves out files that cannot be opened, which skipped_files() lists; false if
+  /// such a file is an error. A file that cannot be read to its end is an error in any case.
+  bool skip_unreadable = false;
   /// A job ends with an error if a part has failed this many times. Above 0.
   std::uint32_t attempts = 2;
   /// Called when a task begins or succeeds, with the progress of its stage. Any thread may call it,
@@ -80,6 +84,7 @@ class MapReduce {
   }
   /// The lines of text files, in the order of the paths, without their LF or CR LF. A file is split
   /// into parts, unless it is gzip. If the files have headers, the first line of each is left out.
+  /// An Error names a file that cannot be opened; with skip_unreadable, none of them can.
   [[nodiscard]] Result<Set<std::string, TextChain>> text(const std::vector<std::string>& paths,
                                                          bool have_headers = false) const;
   /// A value for all tasks.
@@ -89,17 +94,19 @@ class MapReduce {
   }
 
   [[nodiscard]] const MapReduceOptions& options() const { return options_; }
+  /// The reasons why text() has skipped files so far, each of which begins with the file's path.
+  [[nodiscard]] std::vector<Error> skipped_files() const;
   /// The bytes that all jobs together have spilled so far.
   [[nodiscard]] std::uint64_t spilled_bytes() const;
 
  private:
   MapReduce(MapReduceOptions options, std::shared_ptr<SpillFolder> storage,
-            std::shared_ptr<Runner> runner)
-      : options_(std::move(options)), storage_(std::move(storage)), runner_(std::move(runner)) {}
+            std::shared_ptr<Runner> runner);
 
   MapReduceOptions options_;
   std::shared_ptr<SpillFolder> storage_;
   std::shared_ptr<Runner> runner_;
+  std::shared_ptr<SkippedFiles> skipped_;
 };
 
 }  // namespace starling::flow

@@ -156,25 +156,39 @@ void read_gzip(const TextSplit& split, const LineSink& sink) {
       [&] { return reader.location(); });
 }
 
+/// Adds the pieces of a file to `splits`.
+Result<void> split_file(const std::string& path, std::uint64_t split_bytes, bool has_header,
+                        std::vector<TextSplit>& splits) {
+  const ReadScope regular_files_only{{.refuses_pipes = true}};
+  auto input = InputDescriptor::open(path);
+  if (!input) return std::move(input).error();
+  std::array<std::byte, 2> magic{};
+  const auto size = input->read(magic);
+  if (!size) return size.error();
+  const bool is_gzip = *size == 2 && magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
+  const std::uint64_t bytes = input->size().value_or(0);
+  const std::uint64_t step = is_gzip ? std::max<std::uint64_t>(1, bytes) : split_bytes;
+  for (std::uint64_t begin = 0; begin < bytes; begin += step)
+    splits.push_back({path, begin, std::min(begin + step, bytes), is_gzip, has_header});
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<TextSplit>> split_files(const std::vector<std::string>& paths,
-                                           std::uint64_t split_bytes, bool have_headers) {
+                                           std::uint64_t split_bytes, bool have_headers,
+                                           std::vector<Error>* skipped) {
   if (paths.empty()) return Error{"no text file was given; valid: one or more files"};
   std::vector<TextSplit> splits;
+  std::vector<Error> unreadable;
   for (const std::string& path : paths) {
-    const ReadScope regular_files_only{{.refuses_pipes = true}};
-    auto input = InputDescriptor::open(path);
-    if (!input) return std::move(input).error();
-    std::array<std::byte, 2> magic{};
-    const auto size = input->read(magic);
-    if (!size) return size.error();
-    const bool is_gzip = *size == 2 && magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
-    const std::uint64_t bytes = input->size().value_or(0);
-    const std::uint64_t step = is_gzip ? std::max<std::uint64_t>(1, bytes) : split_bytes;
-    for (std::uint64_t begin = 0; begin < bytes; begin += step)
-      splits.push_back({path, begin, std::min(begin + step, bytes), is_gzip, have_headers});
+    auto split = split_file(path, split_bytes, have_headers, splits);
+    if (split) continue;
+    if (skipped == nullptr) return std::move(split).error();
+    unreadable.push_back(std::move(split).error());
   }
+  if (unreadable.size() == paths.size()) return unreadable.front();
+  if (skipped != nullptr) skipped->insert(skipped->end(), unreadable.begin(), unreadable.end());
   return splits;
 }
 

@@ -23,10 +23,13 @@ struct TextSplit {
 
 /// Splits files into pieces of about `split_bytes` bytes, in the order of the paths. A gzip file is
 /// one piece, and its first bytes decide whether it is gzip. Returns an Error for a file that
-/// cannot be opened. Requires: split_bytes > 0.
+/// cannot be opened or whose first bytes cannot be read. If `skipped` is given, such a file is left
+/// out instead, and its error is added there; then it is an Error if all files are left out.
+/// Requires: split_bytes > 0.
 [[nodiscard]] Result<std::vector<TextSplit>> split_files(const std::vector<std::string>& paths,
                                                          std::uint64_t split_bytes,
-                                                         bool have_headers = false);
+                                                         bool have_headers = false,
+                                                         std::vector<Error>* skipped = nullptr);
 
 /// Takes a line without its LF or CR LF, and returns false to stop. It may move from the line.
 using LineSink = std::function<bool(std::string& line)>;

@@ -70,6 +70,9 @@ std::vector<KeyDescription> keys_of_flow(const FlowEntry& flow) {
        "the folder for spilled data [the system's, for temporary files]", options_group},
       {"parts", ValueType::count, "N", "parts of what is shuffled, and files of the result [16]",
        options_group},
+      {"skip-unreadable", ValueType::flag, "",
+       "leave out files that cannot be opened, with a warning for each [they end the flow]",
+       options_group},
       {"json", ValueType::flag, "", "one JSON object on stdout", options_group},
       {"quiet", ValueType::flag, "", "show no progress and no summary", options_group}};
   add_own_keys(keys, flow);
@@ -156,6 +159,7 @@ Result<flow::MapReduceOptions> engine_options(const Settings& settings,
   if (auto given = put(options.memory_bytes, settings, "memory", parse_memory); !given)
     return std::move(given).error();
   options.spill_folder = text_of(settings, "spill");
+  options.skip_unreadable = !text_of(settings, "skip-unreadable").empty();
   return options;
 }
 

@@ -52,6 +52,9 @@ Result<int> run_command(const FlowEntry& flow, const Settings& settings) {
   const GracefulStop graceful{"\nstarling: stopping\n"};
   const auto ran = flow.run(reader, context);
   log.close();
+  for (const Error& skipped : context.engine().skipped_files())
+    report.skipped.push_back(skipped.message);
+  for (const std::string& skipped : report.skipped) print_error("skipped " + skipped);
   if (!ran) {
     if (is_interrupted()) return interrupted_code;
     if (log.is_empty()) return ran.error();

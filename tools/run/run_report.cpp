@@ -53,9 +53,9 @@ std::string run_text(const RunReport& report, const RunOutcome& outcome) {
   const auto others = sum_of_stages(report.stages, false);
   const bool has_stages = !report.stages.empty();
   std::string text = has_stages ? plain_text(stages_table(report.stages)) : std::string{};
-  text +=
-      fmt::format("{}: {}, {}, {:.3f} s", report.flow, print_count(report.inputs.size(), "file"),
-                  print_count(report.workers, "worker"), report.seconds);
+  text += report.flow + ": " + print_count(report.inputs.size(), "file");
+  if (!report.skipped.empty()) text += fmt::format(" ({} skipped)", report.skipped.size());
+  text += fmt::format(", {}, {:.3f} s", print_count(report.workers, "worker"), report.seconds);
   if (has_stages)
     text += fmt::format(", {} shuffled, {} spilled", print_bytes(shuffled.bytes_written),
                         print_bytes(shuffled.bytes_spilled + others.bytes_spilled));
@@ -80,6 +80,7 @@ std::string run_json(const RunReport& report, const RunOutcome& outcome) {
   Json json{{"flow", report.flow}};
   if (!report.job.empty()) json["name"] = report.job;
   json["inputs"] = report.inputs;
+  if (!report.skipped.empty()) json["skipped"] = report.skipped;
   json["workers"] = report.workers;
   json["seconds"] = report.seconds;
   if (!report.stages.empty()) {

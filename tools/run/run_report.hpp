@@ -27,6 +27,8 @@ struct RunReport {
   /// The name of its job on a cluster; empty in one process.
   std::string job = {};
   std::vector<std::string> inputs;
+  /// The reasons why files were skipped, each of which begins with a file's path.
+  std::vector<std::string> skipped = {};
   std::uint64_t workers = 0;
   double seconds = 0;
   /// Empty on a cluster.

@@ -115,6 +115,30 @@ TEST(Text, ErrorsNameTheLine) {
   }
 }
 
+TEST(Text, SkipsUnreadableFilesIfAsked) {
+  const TextFolder folder;
+  const auto a = folder.write("a.txt", "one\ntwo\n");
+  const auto b = folder.write_gzip("b.gz", "three\n");
+  const auto missing = folder.path("missing.txt");
+  EXPECT_EQ(engine_with_splits(100).text({a, missing, b}).error().message,
+            missing + ": no such file");
+  const auto engine =
+      MapReduce::make({.threads = 2, .split_bytes = 3, .skip_unreadable = true}).value();
+  const std::vector<std::string> lines{"one", "two", "three"};
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(engine.text({a, missing, b, "/dev"})->collect().value(), lines);
+    const auto skipped = engine.skipped_files();
+    ASSERT_EQ(skipped.size(), 2U);
+    EXPECT_EQ(skipped[0].message, missing + ": no such file");
+    EXPECT_TRUE(skipped[1].message.starts_with("/dev: ")) << skipped[1].message;
+  }
+  EXPECT_EQ(engine.text({missing, "/dev"}).error().message, missing + ": no such file");
+  // The part that names the file fails if the file goes away later.
+  const auto set = engine.text({a, b}).value();
+  std::filesystem::remove(a);
+  EXPECT_NE(set.count().error().message.find(a + ": cannot be opened"), std::string::npos);
+}
+
 TEST(Text, RefusesWhatIsNoReadableFile) {
   const TextFolder folder;
   const auto engine = engine_with_splits(100);

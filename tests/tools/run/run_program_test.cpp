@@ -37,6 +37,26 @@ TEST(Run, PrintsTheFirstLinesAndSaysHowManyAreLeftOut) {
   EXPECT_EQ(quiet.err, "");
 }
 
+TEST(Run, SkipsUnreadableFilesWithAWarning) {
+  const Folder folder;
+  folder.write("a.txt", "a b a\n");
+  folder.write("b.txt", "b\n");
+  const ProgramResult refused = starling(folder, "run wordcount a.txt none.txt b.txt");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.err, "starling: none.txt: no such file\n");
+  const ProgramResult skipped =
+      starling(folder, "run wordcount a.txt none.txt b.txt --skip-unreadable");
+  EXPECT_EQ(skipped.code, 0);
+  EXPECT_EQ(skipped.out, "a\t2\nb\t2\n");
+  EXPECT_TRUE(contains(skipped.err, "starling: skipped none.txt: no such file\n")) << skipped.err;
+  EXPECT_TRUE(contains(skipped.err, "wordcount: 3 files (1 skipped), ")) << skipped.err;
+  const ProgramResult json =
+      starling(folder, "run wordcount none.txt b.txt --skip-unreadable --json --quiet");
+  EXPECT_EQ(json.err, "starling: skipped none.txt: no such file\n");
+  EXPECT_EQ(Json::parse(json.out)["skipped"], Json::array({"none.txt: no such file"}));
+  EXPECT_EQ(starling(folder, "run wordcount none.txt --skip-unreadable").code, 2);
+}
+
 TEST(Run, WritesTheSameFilesWithAnyWorkersAndMemory) {
   const Folder folder;
   folder.write("big.txt", long_text(150'000));
