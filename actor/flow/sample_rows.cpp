@@ -27,7 +27,7 @@ void check_label(float label, const TableOptions& options) {
   if (!std::isfinite(label))
     throw std::invalid_argument{"the label is " + print(label) + "; valid: a finite number"};
   if (!options.labelling || options.labelling->classes == 0) return;
-  if (!models::class_of(label, *options.labelling))
+  if (!models::find_class(label, *options.labelling))
     throw std::invalid_argument{"the label " + print(label) + " is not a class; valid: " +
                                 models::print_classes(*options.labelling)};
 }

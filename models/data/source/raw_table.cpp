@@ -107,7 +107,7 @@ Result<void> map_to_classes(RawTable& raw, const Labelling& labelling) {
     if (auto mapped = map_to_numbers(raw, labelling); !mapped) return mapped;
   }
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
-    const auto index = class_of(raw.labels[row], labelling);
+    const auto index = find_class(raw.labels[row], labelling);
     if (!index) return bad_label(raw, row, print_classes(labelling));
     raw.labels[row] = *index;
   }
@@ -116,7 +116,7 @@ Result<void> map_to_classes(RawTable& raw, const Labelling& labelling) {
 
 }  // namespace
 
-std::optional<float> class_of(float label, const Labelling& labelling) {
+std::optional<float> find_class(float label, const Labelling& labelling) {
   const float index = labelling.is_signed ? (label + 1) / 2 : label - labelling.first_label;
   if (!is_whole(index) || index < 0 || index >= static_cast<float>(labelling.classes))
     return std::nullopt;

@@ -53,7 +53,7 @@ Result<Labelling> infer_labelling(const RawTable& raw);
 
 /// Returns the index of the class that is written `label`, a number; nothing if there is none.
 /// Requires: labelling.classes > 0.
-[[nodiscard]] std::optional<float> class_of(float label, const Labelling& labelling);
+[[nodiscard]] std::optional<float> find_class(float label, const Labelling& labelling);
 
 /// Returns the classes as they are written, "-1 and +1" or "whole numbers 0 to 9".
 [[nodiscard]] std::string print_classes(const Labelling& labelling);
