@@ -63,7 +63,7 @@ class Task {
   void count_read() const {
     constexpr std::uint64_t asks_every = 256;
     if (++counts_.records_read % asks_every == 0 && is_stopped_ && is_stopped_())
-      throw TaskFailure{Error{"it was stopped"}};
+      throw TaskFailure{Error{"the job was stopped"}};
   }
   void count_written(std::uint64_t records, std::uint64_t bytes) const {
     counts_.records_written += records;
