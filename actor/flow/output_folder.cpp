@@ -12,6 +12,8 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <system_error>
+#include <vector>
 
 #include "starling/engine/flow/plan/failure.hpp"
 
@@ -19,30 +21,13 @@ namespace starling::flow {
 namespace {
 
 constexpr std::size_t buffer_bytes_max = std::size_t{256} << 10U;
+/// The names of files that a complete folder does not have begin with this. A temporary folder has
+/// it between the final path and its token.
+constexpr const char* temporary_mark = ".starling-";
 constexpr const char* lock_name = ".starling-lock";
 
 TaskFailure system_failure(const std::string& path, const char* what) {
   return TaskFailure{Error{path + ": " + what + ": " + std::strerror(errno)}};
-}
-
-std::string name_of(Part part) {
-  const std::string number = std::to_string(part);
-  const std::string zeros(number.size() < 5 ? 5 - number.size() : 0, '0');
-  return "part-" + zeros + number + ".txt";
-}
-
-/// Returns a word that no other call returns, in this process or in another one.
-std::string unique_word() {
-  static const auto process =
-      (std::uint64_t{std::random_device{}()} << 32U) | std::uint64_t{std::random_device{}()};
-  static std::atomic<std::uint64_t> calls = 0;
-  return std::to_string(process) + "-" + std::to_string(++calls);
-}
-
-bool has_all_parts(int folder, Part parts) {
-  for (Part part = 0; part < parts; ++part)
-    if (::faccessat(folder, name_of(part).c_str(), F_OK, 0) != 0) return false;
-  return true;
 }
 
 /// Renames a folder unless the new name is taken. Returns 0, or the number of the system's error.
@@ -65,9 +50,22 @@ void remove_unfinished_files(const std::string& folder) {
        !fault && at != std::filesystem::directory_iterator{}; at.increment(fault)) {
     const std::string name = at->path().filename().string();
     std::error_code ignored;
-    if (name == lock_name || (name.starts_with("part-") && !name.ends_with(".txt")))
-      std::filesystem::remove(at->path(), ignored);
+    if (name.starts_with(temporary_mark)) std::filesystem::remove(at->path(), ignored);
   }
+}
+
+/// Removes a temporary folder. Another writer may rename it meanwhile, and its files then stay.
+void remove_folder(const std::string& temporary) {
+  const std::string removed = temporary + "-" + OutputFolder::new_token();
+  std::error_code ignored;
+  if (rename_to_new(temporary, removed) == 0) std::filesystem::remove_all(removed, ignored);
+}
+
+/// Waits until the disk has the names of the files in a folder. Some file systems cannot; their
+/// folders are as safe as they can be.
+void sync_names(const std::string& folder) {
+  const Descriptor opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (opened.is_open()) (void)::fsync(opened.get());
 }
 
 void remove_end_slashes(std::string& path) {
@@ -90,21 +88,41 @@ bool Descriptor::close() noexcept {
   return !is_open() || ::close(std::exchange(descriptor_, -1)) == 0;
 }
 
+std::string OutputFolder::part_name(Part part, const std::string& extension) {
+  const std::string number = std::to_string(part);
+  const std::string zeros(number.size() < 5 ? 5 - number.size() : 0, '0');
+  return "part-" + zeros + number + extension;
+}
+
+std::string OutputFolder::new_token() {
+  static const auto process =
+      (std::uint64_t{std::random_device{}()} << 32U) | std::uint64_t{std::random_device{}()};
+  static std::atomic<std::uint64_t> calls = 0;
+  return std::to_string(process) + "-" + std::to_string(++calls);
+}
+
+bool OutputFolder::has_all_parts(int folder, Part parts) const {
+  for (Part part = 0; part < parts; ++part)
+    if (::faccessat(folder, name_of(part).c_str(), F_OK, 0) != 0) return false;
+  return true;
+}
+
 Result<OutputFolder> OutputFolder::make(std::string path) {
   remove_end_slashes(path);
   std::error_code fault;
   if (std::filesystem::symlink_status(path, fault).type() != std::filesystem::file_type::not_found)
     return Error{path + ": exists already; valid: the name of a new folder"};
-  std::string temporary = path + ".starling-XXXXXX";
+  std::string temporary = path + temporary_mark + "XXXXXX";
   if (::mkdtemp(temporary.data()) == nullptr) return cannot_be_made(path);
-  OutputFolder made{std::move(path), std::move(temporary), false};
+  OutputFolder made{std::move(path), std::move(temporary), false, ".txt"};
   if (auto opened = made.open(); !opened) return std::move(opened).error();
   return made;
 }
 
-Result<OutputFolder> OutputFolder::shared(std::string path, const std::string& token) {
+Result<OutputFolder> OutputFolder::shared(std::string path, const std::string& token,
+                                          std::string extension) {
   remove_end_slashes(path);
-  OutputFolder made{path, path + ".starling-" + token, true};
+  OutputFolder made{path, path + temporary_mark + token, true, std::move(extension)};
   // Another writer may rename or remove the folder before this one has opened it.
   constexpr int tries = 10;
   for (int i = 0; i < tries; ++i) {
@@ -135,6 +153,7 @@ OutputFolder::OutputFolder(OutputFolder&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, {})),
       is_shared_(other.is_shared_),
+      extension_(std::move(other.extension_)),
       folder_(std::move(other.folder_)),
       lock_(std::move(other.lock_)) {}
 
@@ -143,15 +162,7 @@ OutputFolder::~OutputFolder() {
 }
 
 void OutputFolder::discard() {
-  std::error_code ignored;
-  if (is_shared_) {
-    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return;
-    // Another writer may rename the folder meanwhile, and its files must then stay.
-    std::string removed = temporary_ + "-" + unique_word();
-    if (rename_to_new(temporary_, removed) != 0) return;
-    temporary_ = std::move(removed);
-  }
-  std::filesystem::remove_all(temporary_, ignored);
+  if (!is_shared_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) remove_folder(temporary_);
 }
 
 bool OutputFolder::has_final_name() const {
@@ -161,9 +172,26 @@ bool OutputFolder::has_final_name() const {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-PartFile OutputFolder::open_part(Part part) const {
-  const std::string name = name_of(part);
-  return PartFile{folder_.get(), temporary_, name, is_shared_ ? name + "." + unique_word() : name};
+void OutputFolder::remove_abandoned(std::string path) {
+  remove_end_slashes(path);
+  const std::filesystem::path final_path{path};
+  const std::string prefix = final_path.filename().string() + temporary_mark;
+  std::vector<std::string> found;
+  std::error_code fault;
+  for (auto at = std::filesystem::directory_iterator{final_path.parent_path(), fault};
+       !fault && at != std::filesystem::directory_iterator{}; at.increment(fault))
+    if (at->path().filename().string().starts_with(prefix)) found.push_back(at->path().string());
+  for (std::string& temporary : found) {
+    const Descriptor lock{::open((temporary + "/" + lock_name).c_str(), O_RDWR | O_CLOEXEC)};
+    // A folder without this file has not been locked yet, or belongs to one writer.
+    if (!lock.is_open() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    remove_folder(temporary);
+  }
+}
+
+PartFile OutputFolder::open_file(const std::string& name) const {
+  return PartFile{folder_.get(), temporary_, name,
+                  is_shared_ ? temporary_mark + name + "." + new_token() : name};
 }
 
 Result<void> OutputFolder::commit(Part parts) {
@@ -174,7 +202,9 @@ Result<void> OutputFolder::commit(Part parts) {
     const ::mode_t mask = ::umask(0);
     ::umask(mask);
     if (!is_shared_) (void)::fchmod(folder_.get(), 0777 & ~mask);
+    sync_names(temporary_);
     fault = rename_to_new(temporary_, path_);
+    sync_names(std::filesystem::absolute(path_).parent_path().string());
   }
   if (has_all && (fault == 0 || has_final_name())) {
     if (is_shared_) remove_unfinished_files(path_);
@@ -187,7 +217,9 @@ Result<void> OutputFolder::commit(Part parts) {
   if (is_shared_ && (!has_all || parts == 0) && has_all_parts(final_folder.get(), parts) &&
       final_folder.is_open())
     return {};
-  if (!has_all) return Error{path_ + ": the files of some parts are gone from " + temporary_};
+  if (!has_all)
+    return Error{path_ + ": the files of some parts are gone from " + temporary_ +
+                 (is_shared_ ? "; valid: a folder on a file system that all nodes share" : "")};
   return Error{path_ + ": the finished folder cannot be given this name: " + std::strerror(fault)};
 }
 
@@ -205,10 +237,14 @@ PartFile::~PartFile() {
   if (!first_name_.empty() && first_name_ != name_) ::unlinkat(folder_, first_name_.c_str(), 0);
 }
 
+void PartFile::add(std::string_view bytes) {
+  buffer_ += bytes;
+  if (buffer_.size() >= buffer_bytes_max) flush();
+}
+
 void PartFile::add_line(const std::string& line) {
   buffer_ += line;
-  buffer_ += '\n';
-  if (buffer_.size() >= buffer_bytes_max) flush();
+  add("\n");
 }
 
 void PartFile::flush() {

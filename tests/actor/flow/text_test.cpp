@@ -184,9 +184,10 @@ TEST(SharedFolder, AppearsOnceAndEachWriterCommits) {
     file.finish();
   };
   write(first, 0, "zero");
-  EXPECT_EQ(first.commit(2).error().message, folder.path("out") +
-                                                 ": the files of some parts are gone from " +
-                                                 folder.path("out") + ".starling-token");
+  EXPECT_EQ(first.commit(2).error().message,
+            folder.path("out") + ": the files of some parts are gone from " + folder.path("out") +
+                ".starling-token; valid: a folder on a file "
+                "system that all nodes share");
   write(second, 1, "one");
   write(second, 0, "zero");
   // This file is not finished when the first writer ends.
