@@ -73,14 +73,16 @@ class MapReduce {
     using C = CollectionChain<T>;
     return Set<T, C>{runner_, C{std::move(values), options_.parts}};
   }
-  /// The records f(0), f(1), ... f(count - 1). Plans and errors call the source `name`.
+  /// The records f(0), f(1), ... f(count - 1). Plans and errors call the source `name`. A checkpoint
+  /// is that of other data if `data_hash`, a hash of the records, differs; 0 if it is not known.
   template <class F>
-  [[nodiscard]] auto generate(std::uint64_t count, F f, std::string name = "generator") const {
+  [[nodiscard]] auto generate(std::uint64_t count, F f, std::string name = "generator",
+                              std::uint64_t data_hash = 0) const {
     static_assert(std::invocable<const F&, std::uint64_t>,
                   "the function of generate() takes the index of a record (std::uint64_t)");
     using C = GeneratorChain<F>;
-    return Set<typename C::Value, C>{runner_,
-                                     C{count, std::move(f), options_.parts, std::move(name)}};
+    return Set<typename C::Value, C>{
+        runner_, C{count, std::move(f), options_.parts, std::move(name), data_hash}};
   }
   /// The lines of text files, in the order of the paths, without their LF or CR LF. A file is split
   /// into parts, unless it is gzip. If the files have headers, the first line of each is left out.

@@ -1,8 +1,12 @@
 #include "starling/actor/flow/samples.hpp"
 
+#include <array>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 
+#include "starling/engine/flow/values/hash.hpp"
 #include "starling/models/data/load.hpp"
 #include "starling/models/data/missing.hpp"
 
@@ -23,13 +27,32 @@ Result<models::Table> load_table(const std::string& text, std::uint64_t seed) {
   return models::load(*source, seed);
 }
 
+/// Returns a hash of the features and labels of all rows.
+std::uint64_t hash_of_rows(const models::Table& table) {
+  std::uint64_t sum = 0;
+  const auto add = [&sum](const auto& values) {
+    const std::span bytes = std::as_bytes(std::span{values});
+    sum = mix(sum ^ hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  };
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    if (table.is_sparse()) {
+      add(table.sparse_row(row).columns);
+      add(table.sparse_row(row).values);
+    } else {
+      add(table.dense_row(row));
+    }
+    add(std::array{table.label(row)});
+  }
+  return sum;
+}
+
 /// Makes a set of what `sample_of(table, row)` returns for each row.
 template <class F>
 auto rows_of(const MapReduce& engine, models::Table table, const std::string& name, F sample_of) {
   const auto shared = std::make_shared<const models::Table>(std::move(table));
   return engine.generate(
       shared->size(), [shared, sample_of](std::uint64_t row) { return sample_of(*shared, row); },
-      name);
+      name, hash_of_rows(*shared));
 }
 
 float label_of(const models::Table& table, std::size_t row) {

@@ -23,6 +23,7 @@ class TextChain {
   [[nodiscard]] std::vector<StagePtr> inputs() const { return {}; }
   void add_reads(Part, std::vector<StageRead>&) const {}
   [[nodiscard]] std::string operations() const { return "text"; }
+  [[nodiscard]] std::uint64_t source_hash() const { return hash_of(*splits_); }
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "starling/base/input.hpp"
@@ -167,9 +170,15 @@ Result<void> split_file(const std::string& path, std::uint64_t split_bytes, bool
   if (!size) return size.error();
   const bool is_gzip = *size == 2 && magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
   const std::uint64_t bytes = input->size().value_or(0);
+  std::error_code fault;
+  const std::int64_t modified_at_s =
+      std::chrono::floor<std::chrono::seconds>(std::filesystem::last_write_time(path, fault))
+          .time_since_epoch()
+          .count();
   const std::uint64_t step = is_gzip ? std::max<std::uint64_t>(1, bytes) : split_bytes;
   for (std::uint64_t begin = 0; begin < bytes; begin += step)
-    splits.push_back({path, begin, std::min(begin + step, bytes), is_gzip, has_header});
+    splits.push_back(
+        {path, begin, std::min(begin + step, bytes), is_gzip, has_header, modified_at_s});
   return {};
 }
 

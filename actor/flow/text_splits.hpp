@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "starling/base/result.hpp"
@@ -19,6 +20,12 @@ struct TextSplit {
   bool is_gzip = false;
   /// True if the first line of the file is a header, which is no line of the data.
   bool has_header = false;
+  /// When the file was changed last, in seconds since a fixed time.
+  std::int64_t modified_at_s = 0;
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.path, m.begin, m.end, m.is_gzip, m.has_header, m.modified_at_s);
+  }
 };
 
 /// Splits files into pieces of about `split_bytes` bytes, in the order of the paths. A gzip file is

@@ -33,6 +33,7 @@ template <Chain C, class F>
     return reads;
   };
   stage->form = output_form<O>();
+  stage->source_hash = [chain] { return source_hash_of(chain); };
   stage->run = [chain, compute = std::move(compute)](Task& task) -> Output {
     return std::make_shared<const O>(compute(task, chain));
   };

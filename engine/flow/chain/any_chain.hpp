@@ -25,6 +25,7 @@ class AnyChain {
   [[nodiscard]] std::vector<StagePtr> inputs() const { return chain_->inputs(); }
   void add_reads(Part part, std::vector<StageRead>& reads) const { chain_->add_reads(part, reads); }
   [[nodiscard]] std::string operations() const { return chain_->operations(); }
+  [[nodiscard]] std::uint64_t source_hash() const { return chain_->source_hash(); }
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {
@@ -45,6 +46,7 @@ class AnyChain {
     [[nodiscard]] virtual std::vector<StagePtr> inputs() const = 0;
     virtual void add_reads(Part part, std::vector<StageRead>& reads) const = 0;
     [[nodiscard]] virtual std::string operations() const = 0;
+    [[nodiscard]] virtual std::uint64_t source_hash() const = 0;
     virtual void run(Task& task, Part part, const BatchSink& sink) const = 0;
   };
 
@@ -57,6 +59,7 @@ class AnyChain {
       chain.add_reads(part, reads);
     }
     [[nodiscard]] std::string operations() const override { return chain.operations(); }
+    [[nodiscard]] std::uint64_t source_hash() const override { return source_hash_of(chain); }
     void run(Task& task, Part part, const BatchSink& sink) const override {
       run_in_batches(chain, task, part, sink);
     }

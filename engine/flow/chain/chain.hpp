@@ -37,6 +37,16 @@ concept Chain = std::copy_constructible<C> &&
   chain.run(task, part, sink);
 };
 
+/// Returns a hash of the data that a chain reads of sources, with what its operations were given
+/// besides functions. A chain without `source_hash()` has neither.
+template <Chain C>
+[[nodiscard]] std::uint64_t source_hash_of(const C& chain) {
+  if constexpr (requires { chain.source_hash(); })
+    return chain.source_hash();
+  else
+    return 0;
+}
+
 /// Returns the location of a record for errors: "reduce_by_key: part 3, record 17" (both from 0).
 [[nodiscard]] inline std::string location_in_part(const std::string& source, Part part,
                                                   std::uint64_t record) {

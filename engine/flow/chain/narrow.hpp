@@ -22,6 +22,7 @@ class NarrowChain {
   [[nodiscard]] std::vector<StagePtr> inputs() const { return input_.inputs(); }
   void add_reads(Part part, std::vector<StageRead>& reads) const { input_.add_reads(part, reads); }
   [[nodiscard]] std::string operations() const { return input_.operations() + " | " + name_; }
+  [[nodiscard]] std::uint64_t source_hash() const { return source_hash_of(input_); }
 
  protected:
   [[nodiscard]] const C& input() const { return input_; }
@@ -100,6 +101,10 @@ class SampleChain : public NarrowChain<C> {
   SampleChain(C input, double fraction, std::uint64_t seed)
       : NarrowChain<C>(std::move(input), "sample"), fraction_(fraction), seed_(seed) {}
 
+  [[nodiscard]] std::uint64_t source_hash() const {
+    return mix(NarrowChain<C>::source_hash() ^ hash_of(std::pair{fraction_, seed_}));
+  }
+
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {
     Random random = Random::stream(seed_, part);
@@ -169,6 +174,9 @@ class UnionChain {
   }
   [[nodiscard]] std::string operations() const {
     return "(" + first_.operations() + ") union (" + second_.operations() + ")";
+  }
+  [[nodiscard]] std::uint64_t source_hash() const {
+    return mix(mix(source_hash_of(first_)) ^ source_hash_of(second_));
   }
 
   template <class Sink>

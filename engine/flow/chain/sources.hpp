@@ -2,6 +2,7 @@
 /// Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,6 +32,10 @@ class CollectionChain {
   [[nodiscard]] std::vector<StagePtr> inputs() const { return {}; }
   void add_reads(Part, std::vector<StageRead>&) const {}
   [[nodiscard]] std::string operations() const { return "collection"; }
+  [[nodiscard]] std::uint64_t source_hash() const {
+    if (*hash_ == 0) *hash_ = hash_of(*values_);
+    return *hash_;
+  }
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {
@@ -48,6 +53,9 @@ class CollectionChain {
 
  private:
   std::shared_ptr<const std::vector<T>> values_;
+  /// The hash of the values; 0 until someone has asked for it.
+  std::shared_ptr<std::atomic<std::uint64_t>> hash_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
   Part parts_;
 };
 
@@ -57,14 +65,20 @@ class GeneratorChain {
  public:
   using Value = std::decay_t<std::invoke_result_t<const F&, std::uint64_t>>;
 
-  /// `name` is what plans and errors call the source.
-  GeneratorChain(std::uint64_t count, F f, Part parts, std::string name)
-      : count_(count), f_(std::move(f)), parts_(parts), name_(std::move(name)) {}
+  /// `name` is what plans and errors call the source; `data_hash` is a hash of what f returns, if
+  /// that is known.
+  GeneratorChain(std::uint64_t count, F f, Part parts, std::string name, std::uint64_t data_hash)
+      : count_(count),
+        f_(std::move(f)),
+        parts_(parts),
+        name_(std::move(name)),
+        data_hash_(data_hash) {}
 
   [[nodiscard]] Part parts() const { return parts_; }
   [[nodiscard]] std::vector<StagePtr> inputs() const { return {}; }
   void add_reads(Part, std::vector<StageRead>&) const {}
   [[nodiscard]] std::string operations() const { return name_; }
+  [[nodiscard]] std::uint64_t source_hash() const { return mix(count_ ^ mix(data_hash_)); }
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {
@@ -85,6 +99,7 @@ class GeneratorChain {
   F f_;
   Part parts_;
   std::string name_;
+  std::uint64_t data_hash_;
 };
 
 }  // namespace starling::flow

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "starling/base/check.hpp"
+#include "starling/engine/flow/values/hash.hpp"
 
 namespace starling::flow {
 
@@ -24,6 +25,9 @@ namespace {
 /// make long chains of stages.
 class Planner {
  public:
+  /// `stops_at_kept`: the plan has nothing that only kept outputs were made of.
+  explicit Planner(bool stops_at_kept) : stops_at_kept_(stops_at_kept) {}
+
   Plan run(const StagePtr& last) {
     push(last);
     while (!stack_.empty()) advance();
@@ -39,7 +43,7 @@ class Planner {
   };
 
   void push(StagePtr stage) {
-    auto kept = stage->kept ? stage->kept->get() : nullptr;
+    auto kept = stops_at_kept_ && stage->kept ? stage->kept->get() : nullptr;
     stack_.push_back({.stage = std::move(stage), .kept = std::move(kept)});
   }
 
@@ -63,6 +67,7 @@ class Planner {
     plan_.stages.push_back(std::move(planned));
   }
 
+  bool stops_at_kept_;
   Plan plan_;
   std::map<const Stage*, StageId> ids_;
   std::vector<Visit> stack_;
@@ -70,7 +75,20 @@ class Planner {
 
 }  // namespace
 
-Plan make_plan(const StagePtr& last) { return Planner{}.run(last); }
+Plan make_plan(const StagePtr& last) { return Planner{true}.run(last); }
+
+std::uint64_t lineage_hash(const StagePtr& last) {
+  const Plan plan = Planner{false}.run(last);
+  std::vector<std::uint64_t> hashes;
+  for (const PlannedStage& planned : plan.stages) {
+    const Stage& stage = *planned.stage;
+    std::uint64_t hash = hash_of(stage.description);
+    if (stage.source_hash) hash = mix(hash ^ stage.source_hash());
+    for (const StageId input : planned.inputs) hash = mix(hash ^ hashes[input]);
+    hashes.push_back(stage.cut_lineage != 0 ? stage.cut_lineage : hash);
+  }
+  return hashes.back();
+}
 
 StagePtr without_lineage(const StagePtr& stage) {
   STARLING_CHECK(stage->kept && stage->kept->get());
@@ -78,6 +96,7 @@ StagePtr without_lineage(const StagePtr& stage) {
   released->description = stage->description;
   released->form = stage->form;
   released->kept = stage->kept;
+  released->cut_lineage = lineage_hash(stage);
   return released;
 }
 

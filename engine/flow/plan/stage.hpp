@@ -99,6 +99,10 @@ struct Stage {
   std::function<Output(Task&)> run;
   /// Where the outputs stay after the job; null if they are dropped.
   std::shared_ptr<KeptOutputs> kept = nullptr;
+  /// Returns a hash of the data that the stage reads of sources; null if it reads none.
+  std::function<std::uint64_t()> source_hash = nullptr;
+  /// lineage_hash() of a stage without the inputs that it had; 0 if it has all.
+  std::uint64_t cut_lineage = 0;
 };
 using StagePtr = std::shared_ptr<const Stage>;
 

@@ -9,6 +9,7 @@
 #include "starling/engine/flow/values/codec.hpp"
 #include "starling/engine/flow/values/footprint.hpp"
 #include "starling/engine/flow/values/hash.hpp"
+#include "starling/engine/flow/values/type_name.hpp"
 
 namespace starling::flow {
 namespace {
@@ -131,6 +132,21 @@ TEST(ChooseSplitters, DivideAWeightedSampleEvenly) {
             (std::vector{1, 1}));
   EXPECT_TRUE(choose_splitters(std::vector<SampledKey<int>>{}, 5).empty());
   EXPECT_TRUE(choose_splitters(sample, 1).empty());
+}
+
+struct Tree {
+  std::string name;
+  std::vector<Tree> children;
+  static constexpr auto fields(auto& m) { return std::tie(m.name, m.children); }
+};
+
+TEST(TypeName, SaysHowBytesAreLaidOut) {
+  EXPECT_EQ((type_name<std::tuple<std::vector<std::vector<bool>>, Tree, char>>()),
+            "(vector<vector<bool>>, {string, vector<{...}>}, i8)");
+  EXPECT_EQ((type_name<std::array<std::pair<double, Colour>, 2>>()), "array<(f64, enum8), 2>");
+  EXPECT_EQ(type_name<Point>(), "{i32, string, optional<vector<f64>>}");
+  EXPECT_EQ(type_name<std::tuple<>>(), "()");
+  EXPECT_EQ((type_name<std::pair<std::uint64_t, float>>()), "(u64, f32)");
 }
 
 }  // namespace
