@@ -28,7 +28,7 @@ Result<ActionBuilder::Built> ActionBuilder::build(const flow::StagePtr& last, bo
     if (kept != nullptr)
       name = kept->name;
     else if (stage.kept)
-      kept_.push_back({&stage, stage.kept, name});
+      kept_.emplace(&stage, Kept{stage.kept, name});
     action->stages.push_back({stage.description.parts, planned.inputs});
     action->names.push_back(name);
     action->is_kept.push_back(stage.kept != nullptr);
@@ -53,16 +53,17 @@ StageName ActionBuilder::name_of(const flow::Stage& stage) const {
 }
 
 const ActionBuilder::Kept* ActionBuilder::find(const flow::Stage& stage) const {
-  const auto kept = std::ranges::find_if(
-      kept_, [&](const Kept& one) { return one.stage == &stage && !one.outputs.expired(); });
-  return kept == kept_.end() ? nullptr : &*kept;
+  const auto [first, end] = kept_.equal_range(&stage);
+  const auto kept =
+      std::find_if(first, end, [](const auto& one) { return !one.second.outputs.expired(); });
+  return kept == end ? nullptr : &kept->second;
 }
 
 std::vector<StageName> ActionBuilder::take_released() {
   std::vector<StageName> released;
-  std::erase_if(kept_, [&](const Kept& kept) {
-    if (!kept.outputs.expired()) return false;
-    released.push_back(kept.name);
+  std::erase_if(kept_, [&](const auto& kept) {
+    if (!kept.second.outputs.expired()) return false;
+    released.push_back(kept.second.name);
     return true;
   });
   return released;

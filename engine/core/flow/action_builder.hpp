@@ -1,6 +1,7 @@
 /// Makes an Action of the stage whose result a program needs. Not thread-safe.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -28,14 +29,14 @@ class ActionBuilder {
 
  private:
   struct Kept {
-    const flow::Stage* stage;
     std::weak_ptr<const flow::KeptOutputs> outputs;
     StageName name;
   };
   [[nodiscard]] const Kept* find(const flow::Stage& stage) const;
 
   ActionId next_ = 0;
-  std::vector<Kept> kept_;
+  /// A new stage may lie where one was that is destroyed, and has not been taken yet.
+  std::multimap<const flow::Stage*, Kept> kept_;
 };
 
 }  // namespace starling::core
