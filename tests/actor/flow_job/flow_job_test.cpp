@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/actor/flow/checkpoint.hpp"
 #include "starling/engine/core/council/configuration.hpp"
 #include "tests/waiting.hpp"
 
@@ -189,6 +192,109 @@ TEST(FlowOnNodes, GoesOnWhenANodeDies) {
   nodes.suspect_other(0);
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(0, State::done); }));
   EXPECT_EQ(nodes[0].result()->first_lines, remainders);
+}
+
+/// A folder that the destructor removes.
+class CheckpointsOnNodes : public ::testing::Test {
+ protected:
+  CheckpointsOnNodes() {
+    std::string name = ::testing::TempDir() + "/flow-checkpoint-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~CheckpointsOnNodes() override { std::filesystem::remove_all(folder_); }
+
+  std::vector<std::string> names(const std::string& folder) const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator{folder})
+      found.push_back(entry.path().filename().string());
+    std::ranges::sort(found);
+    return found;
+  }
+  /// Runs a program on both nodes until it has ended. Returns its lines on each.
+  std::array<std::vector<std::string>, 2> run(const FlowProgram& program) {
+    TwoNodes nodes{program};
+    std::array<std::vector<std::string>, 2> lines;
+    for (const std::size_t node : {0U, 1U}) {
+      EXPECT_TRUE(wait_until([&] { return nodes.all_are(node, State::done); }));
+      if (const auto result = nodes[node].result()) lines[node] = result->first_lines;
+    }
+    return lines;
+  }
+
+  std::string folder_;
+  std::atomic<int> calls_ = 0;
+};
+
+TEST_F(CheckpointsOnNodes, AreWrittenTogetherAndReadByALaterJob) {
+  const FlowProgram program = [this](const flow::MapReduce& engine) -> Result<wire::FlowResult> {
+    const auto counts = engine
+                            .generate(3000,
+                                      [this](std::uint64_t i) {
+                                        ++calls_;
+                                        return std::pair{i % 7, 1};
+                                      })
+                            .reduce_by_key(std::plus<>{});
+    const auto saved = checkpoint(counts, folder_ + "/counts");
+    if (!saved) return saved.error();
+    const auto all = saved->sort_by([](const auto& pair) { return pair.first; }).collect();
+    if (!all) return all.error();
+    wire::FlowResult result;
+    for (const auto& [remainder, number] : *all)
+      result.first_lines.push_back(std::to_string(remainder) + "=" + std::to_string(number));
+    return result;
+  };
+  for (const auto& lines : run(program)) EXPECT_EQ(lines, remainders);
+  const int calls = calls_;
+  EXPECT_GE(calls, 3000);
+  EXPECT_EQ(names(folder_), std::vector<std::string>{"counts"});
+  EXPECT_EQ(names(folder_ + "/counts").size(), 7U);
+  for (const auto& lines : run(program)) EXPECT_EQ(lines, remainders);
+  EXPECT_EQ(calls_, calls);
+  // One process has the same lineage, and so reads the same files.
+  const auto alone = program(flow::MapReduce::make({.threads = 1, .parts = 6}).value());
+  ASSERT_TRUE(alone) << alone.error().message;
+  EXPECT_EQ(alone->first_lines, remainders);
+  EXPECT_EQ(calls_, calls);
+}
+
+TEST_F(CheckpointsOnNodes, OfIterateOutliveANode) {
+  constexpr std::uint32_t rounds = 40;
+  const FlowProgram program = [this](const flow::MapReduce& engine) -> Result<wire::FlowResult> {
+    using Numbers = flow::Set<std::pair<std::uint64_t, std::uint64_t>>;
+    const Numbers start = engine.generate(200, [](std::uint64_t i) {
+      return std::pair{i % 20, i};
+    });
+    const auto step = [this](const Numbers& set, std::uint32_t round) -> Numbers {
+      ++calls_;
+      return set
+          .map([round](const auto& pair) {
+            return std::pair{(pair.first + round) % 20, 3 * pair.second + pair.first};
+          })
+          .reduce_by_key(std::plus<>{}, 4);
+    };
+    const auto last = iterate(start, rounds, step, {.folder = folder_ + "/rounds", .every = 5});
+    if (!last) return last.error();
+    const auto all = last->collect();
+    if (!all) return all.error();
+    wire::FlowResult result;
+    for (const auto& [key, value] : *all)
+      result.first_lines.push_back(std::to_string(key) + "=" + std::to_string(value));
+    return result;
+  };
+  const auto alone = program(flow::MapReduce::make({.threads = 1, .parts = 6}).value());
+  ASSERT_TRUE(alone) << alone.error().message;
+  ASSERT_EQ(alone->first_lines.size(), 20U);
+  std::filesystem::remove_all(folder_ + "/rounds");
+  calls_ = 0;
+  TwoNodes nodes{program};
+  // Four members run the program.
+  ASSERT_TRUE(wait_until([this] { return calls_ > 4 * 12; }));
+  nodes.kill(1);
+  nodes.suspect_other(0);
+  ASSERT_TRUE(wait_until([&] { return nodes.all_are(0, State::done); }))
+      << nodes[0].reports().front().why;
+  EXPECT_EQ(nodes[0].result()->first_lines, alone->first_lines);
+  EXPECT_EQ(names(folder_ + "/rounds"), (std::vector<std::string>{"round-35", "round-40"}));
 }
 
 TEST(FlowOnNodes, RefusesActionsInsideFunctions) {

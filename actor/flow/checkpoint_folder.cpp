@@ -1,0 +1,194 @@
+#include "starling/actor/flow/checkpoint_folder.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "starling/base/text.hpp"
+#include "starling/engine/flow/plan/failure.hpp"
+#include "starling/engine/flow/values/codec.hpp"
+#include "starling/engine/flow/values/hash.hpp"
+
+namespace starling::flow {
+namespace {
+
+constexpr const char* manifest_name = "checkpoint";
+constexpr std::string_view round_prefix = "round-";
+constexpr const char* extension = ".records";
+/// The first line of a manifest. The bytes of the CheckpointManifest follow, then their hash.
+constexpr std::string_view first_line = "starling checkpoint 1\n";
+
+std::string bytes_of(const CheckpointManifest& manifest) {
+  Bytes bytes;
+  put(bytes, manifest);
+  const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  const std::uint64_t sum = hash_bytes(text);
+  put(bytes, sum);
+  return std::string{first_line} +
+         std::string{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Result<CheckpointManifest> read_manifest(const std::string& folder) {
+  const std::string path = folder + "/" + manifest_name;
+  std::ifstream file{path, std::ios::binary};
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  if (!file.is_open() || !text.starts_with(first_line))
+    return Error{folder +
+                 ": exists, and is no checkpoint of this version; valid: a new folder, or "
+                 "one that checkpoint() has written"};
+  const Error damaged{path +
+                      ": the file is damaged; try: remove the folder, and compute the "
+                      "records again"};
+  const std::string_view content = std::string_view{text}.substr(first_line.size());
+  std::uint64_t sum = 0;
+  if (content.size() < sizeof sum) return damaged;
+  const std::string_view body = content.substr(0, content.size() - sizeof sum);
+  std::memcpy(&sum, content.data() + body.size(), sizeof sum);
+  if (sum != hash_bytes(body)) return damaged;
+  CheckpointManifest manifest;
+  try {
+    std::span bytes = std::as_bytes(std::span{body.data(), body.size()});
+    get(bytes, manifest);
+    if (!bytes.empty()) return damaged;
+  } catch (const DecodeError&) {
+    return damaged;
+  }
+  return manifest;
+}
+
+std::string print(const CheckpointIdentity& identity) {
+  constexpr std::size_t digits = 16;
+  std::string number(digits, '0');
+  std::uint64_t rest = identity.fingerprint;
+  for (auto digit = number.rbegin(); digit != number.rend(); ++digit, rest /= digits)
+    *digit = "0123456789abcdef"[rest % digits];
+  return number + " of '" + printable(identity.operations) + "' with records " + identity.records;
+}
+
+/// Returns the rounds for which there are folders, in no order.
+std::vector<std::uint32_t> rounds_in(const std::filesystem::path& folder, std::error_code& fault) {
+  std::vector<std::uint32_t> rounds;
+  for (auto at = std::filesystem::directory_iterator{folder, fault};
+       !fault && at != std::filesystem::directory_iterator{}; at.increment(fault)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with(round_prefix)) continue;
+    const auto round = parse_count(std::string_view{name}.substr(round_prefix.size()));
+    if (round && *round > 0 && *round <= UINT32_MAX)
+      rounds.push_back(static_cast<std::uint32_t>(*round));
+  }
+  return rounds;
+}
+
+bool exists(const std::string& path) {
+  std::error_code fault;
+  return std::filesystem::symlink_status(path, fault).type() !=
+         std::filesystem::file_type::not_found;
+}
+
+}  // namespace
+
+std::string checkpoint_file(const std::string& folder, Part part) {
+  return folder + "/" + OutputFolder::part_name(part, extension);
+}
+
+CheckpointSearch find_checkpoint(const std::string& folder, CheckpointIdentity identity) {
+  CheckpointSearch search;
+  search.identity = std::move(identity);
+  std::error_code fault;
+  search.path = std::filesystem::absolute(folder, fault).string();
+  while (search.path.size() > 1 && search.path.ends_with('/')) search.path.pop_back();
+  if (folder.empty()) {
+    search.error = "a checkpoint without a folder; valid: a new folder, or one with a checkpoint";
+  } else if (!exists(search.path)) {
+    OutputFolder::remove_abandoned(search.path);
+    search.token = OutputFolder::new_token();
+    // Tells before the records are computed that they cannot be written.
+    if (const auto output = open_checkpoint(search); !output) search.error = output.error().message;
+  } else if (auto manifest = read_manifest(search.path); !manifest) {
+    search.error = manifest.error().message;
+  } else if (manifest->identity.fingerprint != search.identity.fingerprint) {
+    search.error = search.path + ": holds the checkpoint " + print(manifest->identity) +
+                   ", but this set is " + print(search.identity) +
+                   "; valid: another folder; or remove this one if it is out of date";
+  } else {
+    search.found = *std::move(manifest);
+  }
+  return search;
+}
+
+CheckpointIdentity identity_of_round(CheckpointIdentity start, std::uint32_t round) {
+  start.fingerprint = mix(start.fingerprint ^ mix(round));
+  start.operations += " | iterate(" + std::to_string(round) + ")";
+  return start;
+}
+
+std::string folder_of_round(const std::string& folder, std::uint32_t round) {
+  return folder + "/" + std::string{round_prefix} + std::to_string(round);
+}
+
+CheckpointSearch find_last_round(const std::string& folder, const CheckpointIdentity& start,
+                                 std::uint32_t rounds) {
+  CheckpointSearch none;
+  std::error_code fault;
+  const std::filesystem::path path = std::filesystem::absolute(folder, fault);
+  if (folder.empty() || (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)) {
+    none.error = folder.empty() ? "checkpoints without a folder; valid: a new folder, or the one "
+                                  "of an earlier run"
+                                : folder + ": no folder can be made: " + std::strerror(errno);
+    return none;
+  }
+  std::uint32_t last = 0;
+  for (const std::uint32_t round : rounds_in(path, fault))
+    if (round <= rounds) last = std::max(last, round);
+  if (fault) none.error = folder + ": cannot be read: " + fault.message();
+  if (last == 0) return none;
+  CheckpointSearch search =
+      find_checkpoint(folder_of_round(folder, last), identity_of_round(start, last));
+  search.round = last;
+  return search;
+}
+
+void remove_rounds_before(const std::string& folder, const CheckpointIdentity& start,
+                          std::uint32_t round) {
+  std::error_code ignored;
+  for (const std::uint32_t earlier : rounds_in(folder, ignored)) {
+    const std::string path = folder_of_round(folder, earlier);
+    if (earlier >= round) continue;
+    const auto manifest = read_manifest(path);
+    if (!manifest ||
+        manifest->identity.fingerprint != identity_of_round(start, earlier).fingerprint)
+      continue;
+    // A folder of which a part is left is no checkpoint any more.
+    std::filesystem::remove(path + "/" + manifest_name, ignored);
+    std::filesystem::remove_all(path, ignored);
+  }
+}
+
+Result<OutputFolder> open_checkpoint(const CheckpointSearch& search) {
+  return OutputFolder::shared(search.path, search.token, extension);
+}
+
+CheckpointManifest commit_checkpoint(const CheckpointSearch& search, OutputFolder& output,
+                                     Part parts, std::uint64_t records) {
+  // A member that has died may have done it.
+  if (exists(search.path))
+    if (auto done = read_manifest(search.path); done && done->token == search.token)
+      return *std::move(done);
+  CheckpointManifest manifest{search.identity, parts, records, search.token};
+  PartFile file = output.open_file(manifest_name);
+  file.add(bytes_of(manifest));
+  file.finish();
+  if (const auto committed = output.commit(parts); !committed) throw TaskFailure{committed.error()};
+  return manifest;
+}
+
+}  // namespace starling::flow
