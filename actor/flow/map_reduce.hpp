@@ -73,8 +73,9 @@ class MapReduce {
     using C = CollectionChain<T>;
     return Set<T, C>{runner_, C{std::move(values), options_.parts}};
   }
-  /// The records f(0), f(1), ... f(count - 1). Plans and errors call the source `name`. A checkpoint
-  /// is that of other data if `data_hash`, a hash of the records, differs; 0 if it is not known.
+  /// The records f(0), f(1), ... f(count - 1). Plans and errors call the source `name`. A
+  /// checkpoint is that of other data if `data_hash`, a hash of the records, differs; 0 if it is
+  /// not known.
   template <class F>
   [[nodiscard]] auto generate(std::uint64_t count, F f, std::string name = "generator",
                               std::uint64_t data_hash = 0) const {
