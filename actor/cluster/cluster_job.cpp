@@ -107,6 +107,27 @@ std::vector<std::string> ClusterJob::take_failures(
   return taken;
 }
 
+std::optional<std::string> ClusterJob::take_end(const wire::JobSummary& summary) {
+  constexpr std::size_t why_max = 500;
+  std::string line = summary.state == wire::JobState::failed    ? "ended: failed"
+                     : summary.state == wire::JobState::stopped ? "ended: stopped"
+                                                                : "ended: done";
+  if (!summary.why.empty()) line += ": " + summary.why.substr(0, why_max);
+  if (line == end_) return std::nullopt;
+  return end_ = line;
+}
+
+std::optional<std::string> ClusterJob::take_end_of_flow(
+    const std::vector<actor::MemberReport>& reports) {
+  const auto is_done = [](const actor::MemberReport& report) {
+    return report.state == actor::MemberReport::State::done;
+  };
+  if (setting_of(settings_, "flow").empty() || reports.empty() ||
+      !std::ranges::all_of(reports, is_done))
+    return std::nullopt;
+  return take_end({state_ == wire::JobState::stopped ? state_ : wire::JobState::done});
+}
+
 void ClusterJob::note(const core::MemberIncarnation& worker, core::Step step,
                       std::uint64_t updates) {
   if (step == 0) return;  // it does not work, or does not know yet at which step it begins

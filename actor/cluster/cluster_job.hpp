@@ -131,6 +131,12 @@ class ClusterJob {
   [[nodiscard]] std::vector<std::string> take_failures(
       const std::vector<actor::MemberReport>& reports);
 
+  /// Returns how the job has ended, as a line for the log; nothing if it was returned before.
+  [[nodiscard]] std::optional<std::string> take_end(const wire::JobSummary& summary);
+  /// Does so for a flow whose members here have all ended; returns nothing before.
+  [[nodiscard]] std::optional<std::string> take_end_of_flow(
+      const std::vector<actor::MemberReport>& reports);
+
   /// Takes over what another node knows of the job: how many updates workers have made. So every
   /// node knows it of workers whose nodes are gone.
   void note(const wire::JobStatus& other);
@@ -316,6 +322,8 @@ class ClusterJob {
   RecentFigures recent_;
   /// Used only on the loop's thread: the reasons that take_failures() has returned.
   std::set<std::string> failures_;
+  /// Used only on the loop's thread: the last line of take_end().
+  std::string end_;
   /// Used only on the loop's thread: the workers of all nodes, present and gone, as far as this
   /// node knows.
   std::map<core::MemberIncarnation, WorkerCount> workers_;

@@ -60,6 +60,14 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetResult
   reply(requester, job->local().result().value_or(wire::FlowResult{}));
 }
 
+void ClusterNode::Impl::answer(const Requester& requester, const wire::GetFlowReport& request) {
+  const JobPtr job = find(request.job);
+  if (!job) return reply(requester, refuse_unknown(request.job));
+  wire::FlowReport report = job->local().flow_report();
+  report.node = id_;
+  reply(requester, std::move(report));
+}
+
 void ClusterNode::Impl::answer(const Requester& requester, const wire::StopJob& request) {
   const JobPtr job = find(request.job);
   if (!job && prepared_.contains(request.job))
@@ -79,7 +87,11 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::CloseJob&
 }
 
 void ClusterNode::Impl::close_job(JobId id, const std::optional<wire::JobSummary>& summary) {
-  if (const JobPtr job = find(id)) history_.add(job->record(summary), now());
+  if (const JobPtr job = find(id)) {
+    wire::JobRecord record = job->record(summary);
+    if (const auto line = job->take_end(record.summary)) log_for_job(id, *line);
+    history_.add(std::move(record), now());
+  }
   tear_down(id);
 }
 

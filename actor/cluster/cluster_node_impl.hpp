@@ -182,6 +182,7 @@ class ClusterNode::Impl {
   void answer(const Requester& requester, const wire::GetJobRecords&);
   void answer(const Requester& requester, const wire::GetTrace& request);
   void answer(const Requester& requester, const wire::GetResult& request);
+  void answer(const Requester& requester, const wire::GetFlowReport& request);
   void answer(const Requester& requester, const wire::StopJob& request);
   void answer(const Requester& requester, const wire::CloseJob& request);
   /// Records how the job ended, and tears it down.

@@ -81,6 +81,8 @@ class LocalJob {
   [[nodiscard]] virtual TraceBuffer::Part read_trace(std::uint64_t from) = 0;
   /// Returns the result of a flow whose program has ended here without an error.
   [[nodiscard]] virtual std::optional<wire::FlowResult> result() { return std::nullopt; }
+  /// Returns what the members here have computed of a flow, without the node's id.
+  [[nodiscard]] virtual wire::FlowReport flow_report() { return {}; }
   /// The time since the job started here, which the intervals of read_trace() count from.
   [[nodiscard]] virtual core::Time now() = 0;
   /// Reads the present states of the ranges that members here are primary of, and calls `on_read`

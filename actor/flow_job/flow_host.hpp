@@ -13,6 +13,7 @@
 
 #include "starling/actor/compute/compute_pool.hpp"
 #include "starling/actor/compute/task.hpp"
+#include "starling/actor/flow_job/flow_counter.hpp"
 #include "starling/actor/flow_job/program_run.hpp"
 #include "starling/actor/interfaces.hpp"
 #include "starling/actor/job/node_callbacks.hpp"
@@ -27,6 +28,7 @@ namespace starling::actor {
 struct FlowJobContext {
   std::shared_ptr<const FlowJobOptions> options;
   std::shared_ptr<flow::SpillFolder> storage;
+  FlowCounter counter;
   std::unique_ptr<ComputePool> pool;
   std::atomic<bool> is_stopped = false;
   const caf::actor_clock* clock = nullptr;
@@ -82,6 +84,7 @@ class FlowHost : public FlowMemberActor::base {
         [this](const FlowActionBegun& begun) {
           gathers_ = begun.action->gathers;
           action_ended_ = std::make_shared<std::atomic<bool>>(false);
+          job_context_->counter.begin(*begun.action, *begun.plan);
           store_->begin(begun.action, *begun.plan);
           give(core::BeginAction{begun.action});
         },
@@ -137,7 +140,13 @@ class FlowHost : public FlowMemberActor::base {
     if (core_.state() == Core::State::member && !std::exchange(has_begun_, true))
       program_->start(self());
     const auto seen = std::pair{core_.state(), core_.configuration()};
-    if (seen != published_) publish();
+    if (seen == published_) return;
+    // The first coordinator is in charge before any task is given out.
+    const core::ConfigurationPtr& known = core_.configuration();
+    if (known && known->coordinator == core_.self().id && known->epoch > 1 && !was_in_charge_)
+      job_context_->counter.take_over();
+    was_in_charge_ = known && known->coordinator == core_.self().id;
+    publish();
   }
   template <class Input>
   void give(const Input& input) {
@@ -157,6 +166,7 @@ class FlowHost : public FlowMemberActor::base {
   }
   void execute(const core::Excluded&) {
     node_->on_excluded();
+    job_context_->counter.lose_outputs();
     program_->cancel();
   }
   void execute(const core::RunTask& run_task);
@@ -177,7 +187,7 @@ class FlowHost : public FlowMemberActor::base {
     else
       program_->end_action(std::vector<flow::Output>{});
   }
-  void execute(const core::PartDone&) {}
+  void execute(const core::PartDone& part) { job_context_->counter.note_done(part.task); }
   void execute(const core::FlowEnded&) {
     has_ended_ = true;
     publish();
@@ -223,6 +233,7 @@ class FlowHost : public FlowMemberActor::base {
   std::shared_ptr<std::atomic<bool>> action_ended_;
   /// True if the program waits for the outputs of the last stage.
   bool gathers_ = false;
+  bool was_in_charge_ = false;
   bool has_begun_ = false;
   bool has_returned_ = false;
   bool has_ended_ = false;

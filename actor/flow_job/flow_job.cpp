@@ -21,14 +21,18 @@ void FlowHost::execute(const core::RunTask& run_task) {
         std::make_shared<core::OutputStore::RunnableTask>(store_->make_task(run_task, is_stopped));
   });
   if (fault) return give(core::TaskEnded{run_task.task, "cannot begin: " + *fault, {}});
+  // The pool ends before the context does.
   job_context_->pool->submit([runnable, name = run_task.task, to = self(),
+                              context = job_context_.get(),
                               counted = program_->begin_task()](Scratch&) mutable {
     FlowPartEnded part{{name, {}, {}}, nullptr};
+    context->counter.begin_task(name, context->now());
     if (auto why = run_catching([&] { part.output = runnable->stage->run(runnable->task); })) {
       part.ended.error = why->empty() ? "failed" : *why;
       part.output = nullptr;
     }
     part.ended.counts = runnable->task.counts();
+    if (part.output) context->counter.end_task(name, part.ended.counts, context->now());
     runnable.reset();
     counted.reset();
     post(to, std::move(part));
@@ -105,6 +109,7 @@ class FlowJobImpl final : public LocalJob {
       if (auto result = program->result()) return result;
     return std::nullopt;
   }
+  wire::FlowReport flow_report() override { return context_->counter.report(); }
 
  private:
   void spawn(const core::Member& self, const core::ConfigurationPtr& first,

@@ -13,6 +13,7 @@
 #include "starling/actor/wire/frame.hpp"
 #include "starling/engine/core/council/configuration.hpp"
 #include "starling/engine/core/deals/deal.hpp"
+#include "starling/engine/core/flow/flow_report.hpp"
 #include "starling/engine/core/flow/flow_result.hpp"
 #include "starling/engine/core/membership/membership_message.hpp"
 #include "starling/models/sample_order.hpp"
@@ -46,8 +47,7 @@ struct SubmitJob {
   JobSettings settings;
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.settings); }
 };
-/// Asks the receiver to prepare a job that will run on `nodes` nodes, which includes reading its
-/// data.
+/// Asks the receiver to prepare a job that will run on `nodes` nodes, and to read its data.
 struct PrepareJob {
   JobId job = 0;
   JobSettings settings;
@@ -73,8 +73,7 @@ struct GetJob {
   JobId job = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job); }
 };
-/// Asks for the ranges of which the receiver's members are primary: from range number `first_range`
-/// on, as many as fit in one reply.
+/// Asks for the ranges whose primaries are members here, from `first_range` on, as many as fit.
 struct ReadRanges {
   JobId job = 0;
   core::RangeId first_range = 0;
@@ -116,8 +115,12 @@ struct GetTrace {
   std::uint64_t from = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.from); }
 };
-/// Asks for the result of a flow; answered by FlowResult.
+/// Ask for the result of a flow and for a count of its work; answered by FlowResult and FlowReport.
 struct GetResult {
+  JobId job = 0;
+  static constexpr auto fields(auto& m) { return std::tie(m.job); }
+};
+struct GetFlowReport {
   JobId job = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job); }
 };
@@ -125,17 +128,16 @@ struct GetResult {
 struct LeaveCluster {};
 /// Asks the receiver to close its connections to the sender. There is no reply.
 struct Disconnect {};
-using RequestBody =
-    std::variant<SubmitJob, PrepareJob, StartJob, GetStatus, GetJob, ReadRanges, StopJob, CloseJob,
-                 PauseJob, GetLog, LeaveCluster, Disconnect, GetJobRecords, GetTrace, GetResult>;
+using RequestBody = std::variant<SubmitJob, PrepareJob, StartJob, GetStatus, GetJob, ReadRanges,
+                                 StopJob, CloseJob, PauseJob, GetLog, LeaveCluster, Disconnect,
+                                 GetJobRecords, GetTrace, GetResult, GetFlowReport>;
 
 // --- replies ------------------------------------------------------------------------------------
 
 /// The receiver does not do what was requested.
 struct Refused {
   std::string why;
-  /// True if the only reason is that another job has the same name: the client may try another
-  /// name.
+  /// True if the only reason is that another job has the name: the client may try another name.
   bool is_name_taken = false;
   static constexpr auto fields(auto& m) { return std::tie(m.why, m.is_name_taken); }
 };
@@ -153,8 +155,7 @@ struct JobPrepared {
 struct JobStarted {
   /// The job's id. It differs from that in SubmitJob if the job had to be started again.
   JobId job = 0;
-  /// The names of the nodes that have died or left since the job was submitted. The job begins
-  /// without them.
+  /// The names of the nodes without which it begins: they have died or left meanwhile.
   std::vector<std::string> lost;
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.lost); }
 };
@@ -219,8 +220,7 @@ struct JobStatus {
   /// The members on the sender's node.
   std::vector<MemberStatus> local_members;
   core::ConfigurationPtr configuration;
-  /// The job's age, in ms, when one of the workers on the sender's node last completed a step; 0 if
-  /// none has.
+  /// The job's age, in ms, when a worker on the sender's node last completed a step; 0 if none has.
   std::uint64_t last_step_ms = 0;
   /// The name of the client that submitted the job.
   std::string client = {};
@@ -228,11 +228,9 @@ struct JobStatus {
   std::string blocked_reason = {};
   /// Why this node has given up the job; empty if it has not.
   std::string give_up_reason = {};
-  /// The job's state, as this node knows it. It becomes `done` or `stopped` as soon as the node's
-  /// workers are asked to stop.
+  /// The job's state, known here: `done` or `stopped` once workers here are asked to stop.
   JobState state = JobState::running;
-  /// When the job began or, if it has not begun, when this node accepted it, by this node's clock:
-  /// ms since 1970, UTC.
+  /// When the job began or, before that, was accepted, by this node's clock: ms since 1970, UTC.
   std::int64_t started_at_ms = 0;
   /// The number of steps after which each worker is done; 0 if steps do not end the job.
   core::Step steps_total = 0;
@@ -368,9 +366,11 @@ struct TraceIntervals {
   std::vector<TraceInterval> intervals;
   static constexpr auto fields(auto& m) { return std::tie(m.node, m.now_ns, m.first, m.intervals); }
 };
+using core::FlowReport;
 using core::FlowResult;
-using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobDescription, Ranges,
-                               LogLines, JobStarted, JobRecords, TraceIntervals, FlowResult>;
+using ReplyBody =
+    std::variant<Refused, Done, JobPrepared, NodeStatus, JobDescription, Ranges, LogLines,
+                 JobStarted, JobRecords, TraceIntervals, FlowResult, FlowReport>;
 
 /// The requester chooses `number`; the reply has the same.
 struct Request {

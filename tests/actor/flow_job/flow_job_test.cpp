@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -123,6 +124,18 @@ TEST(FlowOnNodes, GivesItsResultOnEachNode) {
     EXPECT_EQ(result->lines, 7U);
     EXPECT_EQ(result->first_lines, remainders);
   }
+  // Each part was computed once, somewhere.
+  std::map<std::string, flow::TaskCounts> counts;
+  for (const std::size_t node : {0U, 1U}) {
+    const core::FlowReport report = nodes[node].flow_report();
+    EXPECT_EQ(report.actions, nodes[0].flow_report().actions);
+    EXPECT_EQ(report.parts_again, 0U);
+    EXPECT_FALSE(report.has_taken_over);
+    for (const core::StageTotals& stage : report.totals)
+      counts[stage.description.operations] += stage.counts;
+  }
+  EXPECT_EQ(counts["generator | reduce_by_key"].records_read, 3000U);
+  EXPECT_EQ(counts["generator | reduce_by_key"].records_written, 6U * 7);
 }
 
 TEST(FlowOnNodes, ReportsWhyAProgramFailed) {
@@ -192,6 +205,7 @@ TEST(FlowOnNodes, GoesOnWhenANodeDies) {
   nodes.suspect_other(0);
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(0, State::done); }));
   EXPECT_EQ(nodes[0].result()->first_lines, remainders);
+  EXPECT_TRUE(nodes[0].flow_report().has_taken_over);
 }
 
 /// A folder that the destructor removes.

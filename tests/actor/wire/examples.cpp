@@ -248,6 +248,7 @@ std::vector<ControlMessage> example_control_messages() {
   add_request(PauseJob{1, 250});
   add_request(GetTrace{1, 70'000});
   add_request(GetResult{1});
+  add_request(GetFlowReport{1});
   add_request(GetLog{17});
   add_request(LeaveCluster{});
   add_request(Disconnect{});
@@ -288,6 +289,14 @@ std::vector<ControlMessage> example_control_messages() {
   add_reply(JobStarted{7, {"a", "b"}});
   add_reply(TraceIntervals{77, 9'000'000, 65'536, {{1, 5, 6, 7, 2, 6}, {3, 1, 2, 3, {}, 1}}});
   add_reply(FlowResult{true, 3, {"a\t1", ""}, {{"rounds", 4}}, 0.5});
+  const flow::StageDescription stage{"text | map | reduce_by_key", 70, "hash(16)"};
+  add_reply(FlowReport{77,
+                       3,
+                       2,
+                       {{1, stage, {~std::uint64_t{0}, 5}, {1, 2, 3, 4}, 0.5}},
+                       {{stage, 3, {5, 6, 7, 8}, 1.5}},
+                       9,
+                       true});
   return all;
 }
 

@@ -1,0 +1,73 @@
+/// Counts what the members of a flow on one node compute, for those who follow the job. It decides
+/// nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "starling/actor/wire/control.hpp"
+#include "starling/engine/core/flow/messages.hpp"
+#include "starling/engine/core/ids.hpp"
+#include "starling/engine/flow/plan/plan.hpp"
+
+namespace starling::actor {
+
+/// Thread-safe. Times are those of the job's clock on this node.
+class FlowCounter {
+ public:
+  /// If there are more different descriptions of stages, the rest count as "other stages".
+  static constexpr std::size_t totals_max = 256;
+
+  /// The program of a member has begun an action. Members begin the same actions, so only the first
+  /// call for each action counts.
+  void begin(const core::Action& action, const flow::Plan& plan);
+  /// A member computes a task. Once it has its output, with these counts.
+  void begin_task(const core::PartName& task, core::Time now);
+  void end_task(const core::PartName& task, const flow::TaskCounts& counts, core::Time now);
+  /// A member has been excluded, and its outputs are gone.
+  void lose_outputs();
+  /// The coordinator, which is a member here, has learned that a part was computed.
+  void note_done(const core::PartName& task);
+  /// A member here has become the coordinator after another.
+  void take_over();
+
+  /// Returns the counts so far, without the node's id.
+  [[nodiscard]] core::FlowReport report() const;
+
+ private:
+  /// A stage of the latest action.
+  struct CurrentStage {
+    /// As in core::StageStatus.
+    std::uint32_t number = 0;
+    flow::StageDescription description;
+    /// The position of its description in `totals_`.
+    std::size_t total = 0;
+    std::set<flow::Part> parts_done = {};
+    flow::TaskCounts counts = {};
+    std::optional<core::Time> begin = std::nullopt;
+    core::Time end{};
+    /// The parts that the coordinator knows to have been computed.
+    std::set<flow::Part> known_done = {};
+  };
+
+  /// Returns the stage of a task of the latest action; null if the task belongs to another one.
+  [[nodiscard]] CurrentStage* find(const core::PartName& task);
+  [[nodiscard]] std::size_t total_of(const flow::StageDescription& description);
+  [[nodiscard]] static double seconds_of(const CurrentStage& stage);
+
+  mutable std::mutex mutex_;
+  /// How many actions have begun, and the stages of the last one.
+  core::ActionId actions_ = 0;
+  std::vector<CurrentStage> stages_;
+  /// Their `seconds` lack those of the latest action.
+  std::vector<core::StageTotals> totals_;
+  std::uint64_t parts_again_ = 0;
+  bool has_taken_over_ = false;
+};
+
+}  // namespace starling::actor

@@ -1,0 +1,63 @@
+/// The counts of one node's members in a flow, for the client that follows it. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "starling/engine/core/ids.hpp"
+#include "starling/engine/flow/plan/progress.hpp"
+
+namespace starling::core {
+
+/// All stages with the same description, of all actions so far.
+struct StageTotals {
+  flow::StageDescription description;
+  /// How many actions have begun that run such a stage, by their plans.
+  std::uint64_t runs = 0;
+  /// They include the parts that members here have computed again.
+  flow::TaskCounts counts;
+  /// From the begin of the first part here to the end of the last: the sum over all runs.
+  double seconds = 0;
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.description, m.runs, m.counts, m.seconds);
+  }
+};
+
+/// A stage of the latest action, of which members here have begun a part.
+struct StageStatus {
+  /// Its number among the stages that the action runs, from 1; 0 for a stage of an earlier action,
+  /// of which lost parts are computed again.
+  std::uint32_t number = 0;
+  flow::StageDescription description;
+  /// A bit for each part that members here have computed: part p is bit p % 64 of word p / 64.
+  std::vector<std::uint64_t> parts_done = {};
+  flow::TaskCounts counts = {};
+  /// Since the begin of its first part here, up to the end of its last.
+  double seconds = 0;
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.number, m.description, m.parts_done, m.counts, m.seconds);
+  }
+};
+
+/// Counts the work of the members of a flow on one node.
+struct FlowReport {
+  NodeId node = 0;
+  /// How many actions the program has begun here, and how many stages the last of them runs.
+  std::uint32_t actions = 0;
+  std::uint32_t stages = 0;
+  std::vector<StageStatus> current = {};
+  std::vector<StageTotals> totals = {};
+  /// How many parts were computed again while a member here was the coordinator, because their
+  /// outputs were lost.
+  std::uint64_t parts_again = 0;
+  /// True if a member here has become the coordinator after another. It does not know which parts
+  /// were computed before, so some of them may be missing in `parts_again`.
+  bool has_taken_over = false;
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.node, m.actions, m.stages, m.current, m.totals, m.parts_again,
+                    m.has_taken_over);
+  }
+};
+
+}  // namespace starling::core
