@@ -93,6 +93,7 @@ Result<MapReduce> MapReduce::make(MapReduceOptions given) {
                                                          .default_parts = options.parts,
                                                          .attempts_max = options.attempts,
                                                          .on_progress = options.on_progress,
+                                                         .on_task = options.on_task,
                                                          .is_stopped = options.is_stopped},
                                      storage);
   return MapReduce{std::move(options), std::move(storage), std::move(runner)};

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/actor/flow/task_span.hpp"
 #include "starling/actor/flow/text_chain.hpp"
 #include "starling/base/result.hpp"
 #include "starling/engine/flow/broadcast.hpp"
@@ -48,6 +49,8 @@ struct MapReduceOptions {
   /// Called when a task begins or succeeds, with the progress of its stage. Any thread may call it,
   /// but a job makes one call at a time, and its other threads may wait meanwhile: return soon.
   std::function<void(const StageProgress&)> on_progress = {};
+  /// Called when a task has ended. Several threads may call it at once.
+  std::function<void(const TaskSpan&)> on_task = {};
   /// Asked now and then by all tasks, if set. Once it returns true, the job ends with an error.
   std::function<bool()> is_stopped = {};
 };

@@ -1,5 +1,6 @@
 #include "starling/actor/flow/thread_runner.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -43,7 +44,17 @@ class JobRun {
       Task task = make_task(*id);
       show(id->stage);
       lock.unlock();
+      const auto begin = std::chrono::steady_clock::now();
       Result<Output> output = run(*id, task);
+      if (options_.on_task)
+        options_.on_task({.job = number_,
+                          .stage = id->stage,
+                          .description = &plan_.stages[id->stage].stage->description,
+                          .part = id->part,
+                          .begin = begin,
+                          .end = std::chrono::steady_clock::now(),
+                          .counts = task.counts(),
+                          .has_failed = !output});
       lock.lock();
       report(*id, task, std::move(output));
       changed_.notify_all();

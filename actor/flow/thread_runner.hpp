@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "starling/actor/flow/task_span.hpp"
 #include "starling/engine/flow/plan/progress.hpp"
 #include "starling/engine/flow/plan/runner.hpp"
 #include "starling/engine/flow/plan/storage.hpp"
@@ -22,6 +23,7 @@ struct ThreadRunnerOptions {
   std::uint32_t attempts_max = 2;
   /// As in MapReduceOptions.
   std::function<void(const StageProgress&)> on_progress = {};
+  std::function<void(const TaskSpan&)> on_task = {};
   std::function<bool()> is_stopped = {};
 };
 
