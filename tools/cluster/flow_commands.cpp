@@ -23,6 +23,7 @@
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/run/flow_settings.hpp"
+#include "starling/tools/run/flows.hpp"
 #include "starling/tools/train/commands.hpp"
 
 namespace starling::program {
@@ -74,6 +75,10 @@ Result<int> follow(Access& access, FollowedFlow flow) {
   switch (end) {
     case End::done:
       flow.report.seconds = watcher.seconds();
+      flow.report.stages = watcher.stages().summaries();
+      flow.report.again = watcher.stages().parts_again();
+      flow.report.gone = RunWorkers{watcher.workers().left, watcher.workers().died};
+      flow.report.workers = watcher.workers().finished + watcher.workers().lost();
       code = report_result(flow.report, watcher.outcome(), flow.is_json, flow.is_quiet);
       break;
     case End::stopped:
@@ -105,11 +110,19 @@ bool is_path(const FlowEntry& flow, const Setting& setting) {
   });
 }
 
-std::vector<std::string> inputs_of(const wire::JobSettings& settings) {
+/// Returns the files that a flow reads whose settings nodes have. If this program does not have the
+/// flow, they lack the files that its own options name.
+std::vector<std::string> files_of_job(const Registry& registry, const wire::JobSettings& settings) {
+  const std::vector<FlowEntry> flows = all_flows(registry);
+  const auto flow = std::ranges::find(flows, actor::setting_of(settings, "flow"), &FlowEntry::name);
   std::vector<std::string> inputs;
-  for (const auto& [key, text] : settings)
+  Settings own;
+  for (const auto& [key, text] : settings) {
     if (key == "input") inputs.push_back(text);
-  return inputs;
+    if (key.starts_with(own_option_prefix))
+      own.push_back({key.substr(own_option_prefix.size()), text, key});
+  }
+  return flow == flows.end() ? inputs : files_of(*flow, own, std::move(inputs));
 }
 
 }  // namespace
@@ -151,8 +164,7 @@ Result<int> submit_flow_command(const Registry& registry, const FlowEntry& flow,
   followed.id = begun->job->job;
   followed.report.flow = flow.name;
   followed.report.job = begun->job->name;
-  followed.report.inputs = read->inputs;
-  followed.report.workers = read->workers;
+  followed.report.inputs = files_of(flow, settings, read->inputs);
   followed.report.output = read->output;
   followed.wait_for_nodes = read->wait_for_nodes;
   followed.is_json = begin_options.is_json;
@@ -160,8 +172,8 @@ Result<int> submit_flow_command(const Registry& registry, const FlowEntry& flow,
   return follow(*access, std::move(followed));
 }
 
-Result<int> attach_flow(Access& access, wire::JobId id, const JobSnapshot& job,
-                        const Settings& settings) {
+Result<int> attach_flow(const Registry& registry, Access& access, wire::JobId id,
+                        const JobSnapshot& job, const Settings& settings) {
   for (const Setting& setting : settings)
     if (constexpr std::array<std::string_view, 6> valid{"to", "keys", "insecure", "job", "json",
                                                         "quiet"};
@@ -172,10 +184,7 @@ Result<int> attach_flow(Access& access, wire::JobId id, const JobSnapshot& job,
   followed.id = id;
   followed.report.flow = actor::setting_of(job.settings, "flow");
   followed.report.job = job.name;
-  followed.report.inputs = inputs_of(job.settings);
-  followed.report.workers = job.workers().size();
-  if (const auto workers = parse_count(actor::setting_of(job.settings, "workers")))
-    followed.report.workers = *workers;
+  followed.report.inputs = files_of_job(registry, job.settings);
   followed.report.output = actor::setting_of(job.settings, "output");
   followed.wait_for_nodes = actor::JobOptions{}.wait_for_nodes;
   const std::string wait = actor::setting_of(job.settings, "wait-for-nodes");

@@ -19,7 +19,7 @@ namespace starling::program {
 
 /// Follows a flow in place of the `submit` command that started it, and prints its result. A signal
 /// ends this command, not the job. `settings` are those of `attach`.
-[[nodiscard]] Result<int> attach_flow(Access& access, wire::JobId id, const JobSnapshot& job,
-                                      const Settings& settings);
+[[nodiscard]] Result<int> attach_flow(const Registry& registry, Access& access, wire::JobId id,
+                                      const JobSnapshot& job, const Settings& settings);
 
 }  // namespace starling::program

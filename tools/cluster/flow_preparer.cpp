@@ -31,8 +31,6 @@ constexpr std::size_t first_lines_bytes_max = std::size_t{4} << 20U;
 constexpr std::array<std::string_view, 12> sent_keys{
     "flow",  "name",   "workers", "input",   "output",         "lines",
     "parts", "memory", "spill",   "threads", "wait-for-nodes", "token"};
-/// The flow's own options have this before their name.
-constexpr std::string_view own_prefix = "flow.";
 constexpr std::size_t token_length_max = 64;
 
 bool is_own(const FlowEntry& flow, std::string_view key) {
@@ -53,8 +51,8 @@ Result<void> check_token(const std::string& token) {
 Result<Settings> flow_from_wire(const FlowEntry& flow, const wire::JobSettings& received) {
   Settings settings;
   for (const auto& [sent, text] : received) {
-    const bool has_prefix = sent.starts_with(own_prefix);
-    const std::string key = has_prefix ? sent.substr(own_prefix.size()) : sent;
+    const bool has_prefix = sent.starts_with(own_option_prefix);
+    const std::string key = has_prefix ? sent.substr(own_option_prefix.size()) : sent;
     if (has_prefix ? !is_own(flow, key) : std::ranges::count(sent_keys, key) == 0)
       return Error{quote(sent) + ": is not an option of the flow " + flow.name +
                    " that nodes receive"};
@@ -81,16 +79,6 @@ std::uint64_t hash_of_program() {
   return hash;
 }
 
-/// Returns the files that the flow reads: its inputs, and those that its own options name.
-std::vector<std::string> files_of(const SubmittedFlow& flow, const Settings& settings) {
-  std::vector<std::string> files = flow.inputs;
-  for (const FlowOption& option : flow.flow.options)
-    if (const std::string file = text_of(settings, option.name);
-        option.value_name == "FILE" && !file.empty())
-      files.push_back(file);
-  return files;
-}
-
 /// Returns a hash of all that must be the same on all nodes: the program, the settings, and the
 /// sizes of the files. Returns an Error if a file cannot be read.
 Result<std::uint64_t> fingerprint_of(const SubmittedFlow& flow, const Settings& settings) {
@@ -100,7 +88,7 @@ Result<std::uint64_t> fingerprint_of(const SubmittedFlow& flow, const Settings& 
     add(flow::hash_bytes(setting.key));
     add(flow::hash_bytes(setting.text));
   }
-  for (const std::string& file : files_of(flow, settings)) {
+  for (const std::string& file : files_of(flow.flow, settings, flow.inputs)) {
     const auto opened = InputDescriptor::open(file);
     if (!opened) return opened.error();
     add(opened->size().value_or(0));
@@ -193,7 +181,7 @@ wire::JobSettings flow_to_wire(const FlowEntry& flow, const Settings& settings,
     sent.emplace_back("workers", std::to_string(SubmittedFlow{}.workers));
   for (const Setting& setting : settings) {
     if (is_own(flow, setting.key))
-      sent.emplace_back(std::string{own_prefix} + setting.key, setting.text);
+      sent.emplace_back(std::string{own_option_prefix} + setting.key, setting.text);
     else if (std::ranges::count(sent_keys, setting.key) > 0)
       sent.emplace_back(setting.key, setting.text);
   }

@@ -3,12 +3,17 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "starling/actor/cluster/cluster_node.hpp"
 #include "starling/tools/job/settings.hpp"
 #include "starling/tools/registry/registry.hpp"
 
 namespace starling::program {
+
+/// In the settings that are sent to nodes, the flow's own options have this before their name.
+inline constexpr std::string_view own_option_prefix = "flow.";
 
 /// Returns the settings that are sent to nodes: without those that only the program which follows
 /// the job uses, and with the flow's name and the number of its members. `token` is a word that no

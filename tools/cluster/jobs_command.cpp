@@ -13,6 +13,7 @@
 #include "starling/tools/cluster/follow/job_choice.hpp"
 #include "starling/tools/cluster/follow/job_progress.hpp"
 #include "starling/tools/program/interrupt.hpp"
+#include "starling/tools/program/time_text.hpp"
 #include "starling/tools/train/commands.hpp"
 
 namespace starling::program {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -84,10 +85,18 @@ std::string configuration_line(const JobSnapshot& job) {
       latest.coordinator ? fmt::format(", the coordinator is {}", *latest.coordinator) : "");
 }
 
+/// Returns lines about the stage of a flow that runs, and about lost parts; empty for other jobs.
+std::string stage_lines(const JobSnapshot& job) {
+  if (!job.is_flow() || !job.stages.has_begun()) return {};
+  std::string text;
+  if (const auto stage = job.stages.running(job.nodes())) text = "  " + print(*stage) + "\n";
+  return text + "  " + print(job.stages.parts_again()) + "\n";
+}
+
 std::string text_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
   std::string text = fmt::format("job {}: {}\n  {}\n", job.name, actor::summary_of(job.settings),
                                  progress_text(job, utc_now_us() / 1000));
-  text += configuration_line(job) + copies_line(snapshot, job);
+  text += configuration_line(job) + copies_line(snapshot, job) + stage_lines(job);
   if (const auto steps = job.steps(); !steps.empty() && !job.is_flow())
     text += fmt::format("  steps {}-{}-{}\n", steps.front(), steps[steps.size() / 2], steps.back());
   if (!job.blocked_reason.empty() && job.failure_reason().empty())
@@ -126,6 +135,29 @@ void add_progress(nlohmann::ordered_json& json, const JobSnapshot& job) {
   json["updates"] = job.updates();
   if (progress.updates_per_s) json["updates_per_s"] = *progress.updates_per_s;
   if (progress.remaining_s) json["left_s"] = *progress.remaining_s;
+}
+
+/// Adds what the nodes have computed of a flow.
+void add_flow(nlohmann::ordered_json& json, const JobSnapshot& job) {
+  nlohmann::ordered_json& flow = json["flow"];
+  flow["name"] = actor::setting_of(job.settings, "flow");
+  flow["workers"] = job.configuration
+                        ? std::ranges::count_if(job.configuration->members, &core::Member::works)
+                        : 0;
+  if (const auto stage = job.stages.running(job.nodes()))
+    flow["stage"] = {{"action", stage->action},
+                     {"number", stage->number},
+                     {"stages", stage->stages},
+                     {"operations", stage->description.operations},
+                     {"parts_done", stage->parts_done},
+                     {"parts", stage->description.parts},
+                     {"records_read", stage->counts.records_read},
+                     {"written_bytes", stage->counts.bytes_written},
+                     {"spilled_bytes", stage->counts.bytes_spilled},
+                     {"seconds", stage->seconds}};
+  const PartsAgain again = job.stages.parts_again();
+  flow["parts_again"] = again.parts;
+  flow["parts_again_is_minimum"] = again.is_minimum;
 }
 
 void add_configuration(nlohmann::ordered_json& json, const ClusterSnapshot& snapshot,
@@ -168,6 +200,7 @@ nlohmann::ordered_json json_of(wire::JobId id, const ClusterSnapshot& snapshot) 
                               {"why", job.failure_reason()}};
   json["settings"] = json_of(job.settings);
   add_progress(json, job);
+  if (job.is_flow()) add_flow(json, job);
   add_configuration(json, snapshot, job);
   json["client"] = job.client;
   json["waits"] = job.blocked_reason;
@@ -175,17 +208,23 @@ nlohmann::ordered_json json_of(wire::JobId id, const ClusterSnapshot& snapshot) 
   json["members"] = nlohmann::json::array();
   for (const auto& [member_id, member] : job.members) {
     const wire::MemberStatus& status = member.status;
-    json["members"].push_back({{"member", member_id},
-                               {"node", member.node},
-                               {"state", state_of(status)},
-                               {"why", status.why},
-                               {"step", status.step},
-                               {"ranges_held", status.held},
-                               {"samples", status.samples},
-                               {"waited_s", static_cast<double>(status.waited_ns) / 1e9},
-                               {"draws", status.draws.draws},
-                               {"passes", status.draws.passes},
-                               {"drawn", status.draws.drawn}});
+    nlohmann::ordered_json entry{{"member", member_id},
+                                 {"node", member.node},
+                                 {"state", state_of(status)},
+                                 {"why", status.why}};
+    const core::Member* known = job.configuration ? job.configuration->find(member_id) : nullptr;
+    if (job.is_flow()) {
+      entry["works"] = known != nullptr && known->works;
+    } else {
+      entry["step"] = status.step;
+      entry["ranges_held"] = status.held;
+      entry["samples"] = status.samples;
+      entry["waited_s"] = static_cast<double>(status.waited_ns) / 1e9;
+      entry["draws"] = status.draws.draws;
+      entry["passes"] = status.draws.passes;
+      entry["drawn"] = status.draws.drawn;
+    }
+    json["members"].push_back(std::move(entry));
   }
   return json;
 }
@@ -250,14 +289,16 @@ Result<int> status_command(const Settings& settings) {
   std::optional<GracefulStop> graceful_stop;
   if (watches) graceful_stop.emplace(nullptr);
   for (bool is_first = true;; is_first = false) {
-    auto snapshot = take_snapshot(
-        *access, is_set(settings, "here") ? SnapshotScope::seed_node : SnapshotScope::all_nodes);
+    const auto scope =
+        is_set(settings, "here") ? SnapshotScope::seed_node : SnapshotScope::all_nodes;
+    auto snapshot = take_snapshot(*access, scope);
     if (!snapshot) {
       print_error(snapshot.error().message);
       return job_failed;
     }
     const auto jobs = jobs_of(settings, *snapshot);
     if (!jobs) return jobs.error();
+    ask_for_stages(*access, *snapshot, scope);
     for (const std::string& line : duplicate_name_warnings(*snapshot)) print_error(line);
     const bool is_json = is_set(settings, "json");
     const std::string text = is_json ? json_of(*snapshot, *jobs) : text_of(*snapshot, *jobs);

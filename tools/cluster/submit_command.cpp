@@ -255,7 +255,7 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   if (!*chosen) return job_failed;
   auto& [access, snapshot, id] = **chosen;
   const JobSnapshot& seen = snapshot.jobs.at(id);
-  if (seen.is_flow()) return attach_flow(access, id, seen, settings);
+  if (seen.is_flow()) return attach_flow(registry, access, id, seen, settings);
   // Printed before data is loaded, which may take long.
   Display{!location_of(settings, "quiet").empty()}.show(
       "follows job " + seen.name + " (" + actor::summary_of(seen.settings) +

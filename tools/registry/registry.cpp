@@ -23,7 +23,7 @@ Result<void> check_flow(const program::FlowEntry& flow) {
   std::vector<std::string> taken{"help",  "input",   "output",         "workers", "memory",
                                  "parts", "lines",   "spill",          "json",    "quiet",
                                  "to",    "keys",    "insecure",       "detach",  "name",
-                                 "flow",  "threads", "wait-for-nodes", "token"};
+                                 "flow",  "threads", "wait-for-nodes", "token",   "trace"};
   for (const program::FlowOption& option : flow.options) {
     const std::string what = "the option " + quote(option.name) + " of your own flow " + flow.name;
     if (!is_word(option.name)) return Error{what + " cannot be written" + valid};

@@ -73,6 +73,8 @@ std::vector<KeyDescription> keys_of_flow(const FlowEntry& flow) {
       {"skip-unreadable", ValueType::flag, "",
        "leave out files that cannot be opened, with a warning for each [they end the flow]",
        options_group},
+      {"trace", ValueType::text, "FILE",
+       "file for a timeline of what each worker computes when, for Perfetto", options_group},
       {"json", ValueType::flag, "", "one JSON object on stdout", options_group},
       {"quiet", ValueType::flag, "", "show no progress and no summary", options_group}};
   add_own_keys(keys, flow);
@@ -135,6 +137,15 @@ Result<std::vector<std::string>> inputs_of(const FlowEntry& flow, const Settings
   for (const Setting& setting : settings)
     if (setting.key == "input") inputs.push_back(setting.text);
   if (inputs.empty()) return Error{flow.name + ": no file to read was given; valid: --input FILE"};
+  return inputs;
+}
+
+std::vector<std::string> files_of(const FlowEntry& flow, const Settings& settings,
+                                  std::vector<std::string> inputs) {
+  for (const FlowOption& option : flow.options)
+    if (const std::string file = text_of(settings, option.name);
+        option.value_name == "FILE" && !file.empty())
+      inputs.push_back(file);
   return inputs;
 }
 

@@ -27,6 +27,9 @@ namespace starling::program {
 /// Returns the files to read; an Error if there is none.
 [[nodiscard]] Result<std::vector<std::string>> inputs_of(const FlowEntry& flow,
                                                          const Settings& settings);
+/// Returns the files that the flow reads: `inputs`, and those that its own options name.
+[[nodiscard]] std::vector<std::string> files_of(const FlowEntry& flow, const Settings& settings,
+                                                std::vector<std::string> inputs);
 /// Returns how many lines are shown without --output.
 [[nodiscard]] Result<std::uint64_t> lines_max_of(const Settings& settings);
 /// Returns the options of the engine. The setting `threads_key` is the number of its threads;

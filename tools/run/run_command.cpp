@@ -1,14 +1,20 @@
 #include "starling/tools/run/run_command.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "starling/base/seconds.hpp"
+#include "starling/tools/files/file_output.hpp"
+#include "starling/tools/files/file_use.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/registry/flow.hpp"
 #include "starling/tools/run/flow_settings.hpp"
 #include "starling/tools/run/run_report.hpp"
+#include "starling/tools/run/task_trace.hpp"
 #include "starling/tools/train/commands.hpp"
 
 namespace starling::program {
@@ -16,11 +22,40 @@ namespace {
 
 constexpr std::uint64_t workers_max = 32;
 
+/// Refuses a file of --trace that cannot be written, or that the flow reads.
+Result<void> check_trace(const FlowEntry& flow, const Settings& settings,
+                         const std::vector<std::string>& inputs) {
+  const FileUse use{location_of(settings, "trace"), text_of(settings, "trace")};
+  if (use.location.empty()) return {};
+  if (use.path.empty()) return Error{"needs the name of a file"}.within(use.location);
+  std::vector<FileUse> read;
+  for (const std::string& file : files_of(flow, settings, inputs)) read.push_back({"FILE", file});
+  if (auto free = check_no_conflict(use, read); !free) return free;
+  if (auto writable = check_writable(use.path); !writable)
+    return std::move(writable).error().within(use.location);
+  return {};
+}
+
+/// Writes the file of --trace, if there is one. Returns false after an error, which it prints.
+bool write_trace(const TaskTrace& trace, const std::string& path, const FlowEntry& flow) {
+  if (path.empty()) return true;
+  if (const auto written = trace.write(path, flow.name); !written) {
+    print_error(written.error().message);
+    return false;
+  }
+  if (trace.dropped() > 0)
+    print_error(path + ": a trace holds at most " + std::to_string(TaskTrace::tasks_max_default) +
+                " tasks, and " + std::to_string(trace.dropped()) + " more are missing");
+  return true;
+}
+
 }  // namespace
 
 Result<int> run_command(const FlowEntry& flow, const Settings& settings) {
   auto inputs = inputs_of(flow, settings);
   if (!inputs) return std::move(inputs).error();
+  if (auto valid = check_trace(flow, settings, *inputs); !valid) return std::move(valid).error();
+  const std::string trace_path = text_of(settings, "trace");
   auto options = engine_options(
       settings, "workers",
       std::clamp<std::uint64_t>(std::thread::hardware_concurrency(), 1, workers_max));
@@ -31,9 +66,12 @@ Result<int> run_command(const FlowEntry& flow, const Settings& settings) {
   StageLog log{is_quiet};
   options->on_progress = [&log](const flow::StageProgress& progress) { log.update(progress); };
   options->is_stopped = is_interrupted;
+  TaskTrace trace{std::chrono::steady_clock::now()};
+  if (!trace_path.empty())
+    options->on_task = [&trace](const flow::TaskSpan& task) { trace.add(task); };
   RunReport report;
   report.flow = flow.name;
-  report.inputs = *inputs;
+  report.inputs = files_of(flow, settings, *inputs);
   report.workers = options->threads;
   auto engine = flow::MapReduce::make(*std::move(options));
   if (!engine) return Error{engine.error()}.within("--spill");
@@ -55,6 +93,7 @@ Result<int> run_command(const FlowEntry& flow, const Settings& settings) {
   for (const Error& skipped : context.engine().skipped_files())
     report.skipped.push_back(skipped.message);
   for (const std::string& skipped : report.skipped) print_error("skipped " + skipped);
+  const bool has_trace = write_trace(trace, trace_path, flow);
   if (!ran) {
     if (is_interrupted()) return interrupted_code;
     if (log.is_empty()) return ran.error();
@@ -64,7 +103,8 @@ Result<int> run_command(const FlowEntry& flow, const Settings& settings) {
   report.seconds = seconds_since(start);
   report.stages = log.summaries();
   const RunOutcome outcome{context.lines(), context.first_lines(), context.figures()};
-  return report_result(report, outcome, !text_of(settings, "json").empty(), is_quiet);
+  auto code = report_result(report, outcome, !text_of(settings, "json").empty(), is_quiet);
+  return code && !has_trace ? Result<int>{job_failed} : std::move(code);
 }
 
 }  // namespace starling::program

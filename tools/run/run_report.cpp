@@ -46,7 +46,25 @@ flow::TaskCounts sum_of_stages(const std::vector<StageSummary>& stages, bool are
   return sum;
 }
 
+/// Returns a text like " (1 has died)"; empty if no worker has left or died.
+std::string gone_text(const std::optional<RunWorkers>& gone) {
+  std::string text;
+  const auto add = [&text](std::uint64_t workers, const char* fate) {
+    if (workers > 0)
+      text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", workers,
+                          workers == 1 ? "has" : "have", fate);
+  };
+  if (gone) add(gone->left, "left");
+  if (gone) add(gone->died, "died");
+  return text.empty() ? text : " (" + text + ")";
+}
+
 }  // namespace
+
+std::string print(const PartsAgain& again) {
+  return (again.is_minimum ? "at least " : "") + print_count(again.parts, "part") +
+         " computed again";
+}
 
 std::string run_text(const RunReport& report, const RunOutcome& outcome) {
   const auto shuffled = sum_of_stages(report.stages, true);
@@ -55,10 +73,12 @@ std::string run_text(const RunReport& report, const RunOutcome& outcome) {
   std::string text = has_stages ? plain_text(stages_table(report.stages)) : std::string{};
   text += report.flow + ": " + print_count(report.inputs.size(), "file");
   if (!report.skipped.empty()) text += fmt::format(" ({} skipped)", report.skipped.size());
-  text += fmt::format(", {}, {:.3f} s", print_count(report.workers, "worker"), report.seconds);
+  text += fmt::format(", {}{}, {:.3f} s", print_count(report.workers, "worker"),
+                      gone_text(report.gone), report.seconds);
   if (has_stages)
     text += fmt::format(", {} shuffled, {} spilled", print_bytes(shuffled.bytes_written),
                         print_bytes(shuffled.bytes_spilled + others.bytes_spilled));
+  if (report.again) text += ", " + print(*report.again);
   text += "\n";
   for (const auto& [name, value] : outcome.figures)
     text += name + ": " + print_number(value) + "\n";
@@ -82,7 +102,15 @@ std::string run_json(const RunReport& report, const RunOutcome& outcome) {
   json["inputs"] = report.inputs;
   if (!report.skipped.empty()) json["skipped"] = report.skipped;
   json["workers"] = report.workers;
+  if (report.gone) {
+    json["workers_left"] = report.gone->left;
+    json["workers_died"] = report.gone->died;
+  }
   json["seconds"] = report.seconds;
+  if (report.again) {
+    json["parts_again"] = report.again->parts;
+    json["parts_again_is_minimum"] = report.again->is_minimum;
+  }
   if (!report.stages.empty()) {
     json["shuffled_bytes"] = shuffled.bytes_written;
     json["spilled_bytes"] = shuffled.bytes_spilled + others.bytes_spilled;

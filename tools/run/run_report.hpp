@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,18 +22,35 @@ struct RunOutcome {
   std::vector<std::pair<std::string, double>> figures;
 };
 
+/// How many parts of a flow on nodes were computed again, because their outputs were lost.
+struct PartsAgain {
+  std::uint64_t parts = 0;
+  /// True if there may be more: the coordinator has changed, and with it went what it had counted.
+  bool is_minimum = false;
+};
+
+/// The workers of a flow on nodes that took part: some may have left or died.
+struct RunWorkers {
+  std::uint64_t left = 0;
+  std::uint64_t died = 0;
+};
+
 /// A flow that has ended.
 struct RunReport {
   std::string flow;
   /// The name of its job on a cluster; empty in one process.
   std::string job = {};
+  /// All files that it has read.
   std::vector<std::string> inputs;
   /// The reasons why files were skipped, each of which begins with a file's path.
   std::vector<std::string> skipped = {};
+  /// All workers that took part.
   std::uint64_t workers = 0;
   double seconds = 0;
-  /// Empty on a cluster.
   std::vector<StageSummary> stages = {};
+  /// Absent in one process.
+  std::optional<RunWorkers> gone = std::nullopt;
+  std::optional<PartsAgain> again = std::nullopt;
   /// The folder of the result; empty if only its first lines were kept.
   std::string output = {};
 };
@@ -40,6 +58,10 @@ struct RunReport {
 /// Returns the summary for stderr: the stages as a table, the figures, and where the result is.
 /// Pure function.
 [[nodiscard]] std::string run_text(const RunReport& report, const RunOutcome& outcome);
+
+/// Returns a text like "0 parts computed again" or "at least 3 parts computed again". Pure
+/// function.
+[[nodiscard]] std::string print(const PartsAgain& again);
 
 /// Returns one JSON object. Pure function.
 [[nodiscard]] std::string run_json(const RunReport& report, const RunOutcome& outcome);

@@ -1,11 +1,9 @@
 #include "starling/tools/run/stage_log.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "starling/base/seconds.hpp"
-#include "starling/tools/program/byte_amount.hpp"
+#include "starling/tools/run/stage_line.hpp"
 
 namespace starling::program {
 
@@ -23,16 +21,8 @@ void StageLog::update(const flow::StageProgress& progress) {
   stage.end = now;
   if (now < next_show_at_) return;
   next_show_at_ = now + std::chrono::milliseconds{100};
-  const double seconds = in_seconds(now - stage.begin);
-  const double rate = seconds > 0 ? static_cast<double>(stage.counts.records_read) / seconds : 0;
-  std::string line = fmt::format("{}: {}/{} parts, {:.3g} records/s", stage.description.operations,
-                                 progress.parts_done, stage.description.parts, rate);
-  if (stage.counts.bytes_written > 0)
-    line += ", " + print_bytes(stage.counts.bytes_written) +
-            (stage.description.partitioner.empty() ? " cached" : " shuffled");
-  if (stage.counts.bytes_spilled > 0)
-    line += ", " + print_bytes(stage.counts.bytes_spilled) + " spilled";
-  display_.show(line);
+  display_.show(stage_line(stage.description, progress.parts_done, stage.counts,
+                           in_seconds(now - stage.begin)));
 }
 
 void StageLog::close() {

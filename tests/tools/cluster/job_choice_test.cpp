@@ -8,6 +8,7 @@
 #include "starling/tools/cluster/data_paths.hpp"
 #include "starling/tools/cluster/follow/job_progress.hpp"
 #include "starling/tools/cluster/job_naming.hpp"
+#include "starling/tools/program/time_text.hpp"
 
 namespace starling::program {
 namespace {

@@ -1,9 +1,14 @@
 /// `starling run`, and the flow of a user's own program, run as programs.
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/tools/output.hpp"
 #include "tests/tools/program.hpp"
+#include "tests/tools/trace_rows.hpp"
 #include "tests/waiting.hpp"
 
 namespace starling::program {
@@ -81,6 +86,58 @@ TEST(Run, WritesTheSameFilesWithAnyWorkersAndMemory) {
   EXPECT_EQ(small["stages"][0]["operations"], "text | flat_map | map | reduce_by_key");
   EXPECT_EQ(small["stages"][0]["records_read"], lines(folder.read("big.txt")).size());
   EXPECT_EQ(Json::parse(one.out)["spilled_bytes"], 0);
+}
+
+TEST(Run, WritesATraceOfItsTasks) {
+  const Folder folder;
+  folder.write("big.txt", long_text(50'000));
+  const ProgramResult ran =
+      starling(folder, "run wordcount big.txt --parts 40 --workers 3 --quiet --trace t.json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.err, "");
+  const Json trace = Json::parse(folder.read("t.json"));
+  EXPECT_EQ(trace["otherData"]["flow"], "wordcount");
+  EXPECT_EQ(trace["otherData"]["tasks_dropped"], 0);
+  const auto rows = rows_of(trace);
+  EXPECT_GE(rows.size(), 1U);
+  EXPECT_LE(rows.size(), 3U);
+  std::set<std::string> names;
+  for (const auto& [thread, row] : rows) {
+    double end = 0;
+    for (const Json& event : row) {
+      EXPECT_GE(event["ts"].get<double>(), end) << "two tasks in one row at a time: " << event;
+      end = event["ts"].get<double>() + event["dur"].get<double>();
+      names.insert(event["name"]);
+      EXPECT_GE(event["args"]["action"], 1) << event;
+    }
+  }
+  EXPECT_TRUE(names.contains("text | flat_map | map | reduce_by_key, part 0")) << trace;
+  for (int part = 0; part < 40; ++part)
+    EXPECT_EQ(std::ranges::count_if(names,
+                                    [&](const std::string& name) {
+                                      return name.starts_with("reduce_by_key ") &&
+                                             name.ends_with(", part " + std::to_string(part));
+                                    }),
+              1)
+        << part;
+}
+
+TEST(Run, RefusesATraceThatCannotBeWritten) {
+  const Folder folder;
+  folder.write("a.txt", "a\n");
+  folder.write("b.txt", "b\n");
+  const std::vector<std::pair<std::string, std::string>> refusals{
+      {"sort a.txt --trace nowhere/t.json", "--trace: nowhere/t.json: cannot be written"},
+      {"sort a.txt --trace ./a.txt", "--trace: './a.txt' is also the file of FILE"},
+      {"join a.txt --with b.txt --trace b.txt", "--trace: 'b.txt' is also the file of FILE"},
+      {"sort a.txt --trace ''", "--trace"}};
+  for (const auto& [line, error] : refusals) {
+    const ProgramResult ran = starling(folder, "run " + line);
+    EXPECT_EQ(ran.code, 2) << line;
+    EXPECT_TRUE(contains(ran.err, error)) << ran.err;
+  }
+  EXPECT_EQ(folder.read("a.txt"), "a\n");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"a.txt", "b.txt"}));
 }
 
 TEST(Run, ListsTheFlowsAndTheOptionsOfEach) {

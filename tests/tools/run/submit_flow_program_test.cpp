@@ -27,6 +27,15 @@ std::string many_links() {
   return links;
 }
 
+/// Returns what does not depend on times and memory of the stages in a summary.
+Json counts_of(const Json& summary) {
+  Json counts;
+  for (const Json& stage : summary["stages"])
+    counts.push_back({stage["operations"], stage["partitioner"], stage["parts"], stage["runs"],
+                      stage["records_read"], stage["records_written"]});
+  return counts;
+}
+
 class NodesWithFlows : public Nodes {
  protected:
   /// Submits a flow to node b.
@@ -72,7 +81,9 @@ TEST_F(NodesWithFlows, HaveTheResultOfOneProcess) {
 
 TEST_F(NodesWithFlows, WriteTheSameFilesAsOneProcess) {
   work_.write("a.txt", frequent_words(20'000));
-  ASSERT_EQ(starling(work_, "run wordcount a.txt --parts 3 --quiet --output alone").code, 0);
+  const ProgramResult alone =
+      starling(work_, "run wordcount a.txt --parts 3 --quiet --json --output alone");
+  ASSERT_EQ(alone.code, 0) << alone.err;
   const ProgramResult ran = submit("wordcount a.txt --parts 3 --json --workers 4 --output out");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(work_.names(), (std::vector<std::string>{"a.txt", "alone", "out"}));
@@ -89,7 +100,13 @@ TEST_F(NodesWithFlows, WriteTheSameFilesAsOneProcess) {
   EXPECT_EQ(json["workers"], 4);
   EXPECT_EQ(json["output"], "out");
   EXPECT_EQ(json["lines"], 3012);
-  EXPECT_FALSE(json.contains("stages"));
+  EXPECT_EQ(json["workers_died"], 0);
+  EXPECT_EQ(json["parts_again"], 0);
+  EXPECT_EQ(json["parts_again_is_minimum"], false);
+  EXPECT_EQ(counts_of(json), counts_of(Json::parse(alone.out))) << json;
+  EXPECT_GT(json["stages"][0]["seconds"], 0);
+  EXPECT_TRUE(contains(ran.err, "text | flat_map | map | reduce_by_key ")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, " shuffled, 0 B spilled, 0 parts computed again\n")) << ran.err;
   const ProgramResult again = submit("wordcount a.txt --output out");
   EXPECT_EQ(again.code, 2) << again.err;
   EXPECT_TRUE(contains(again.err, "--output: out: exists already; valid: the name of a new"))
@@ -116,6 +133,22 @@ TEST_F(NodesWithFlows, ShowThemInStatusAndJobs) {
   EXPECT_EQ(running["settings"]["workers"], "4") << running;
   EXPECT_EQ(running["settings"]["input"].size(), 2U) << running;
   EXPECT_FALSE(running.contains("updates")) << running;
+  EXPECT_EQ(running["flow"]["name"], "pagerank") << running;
+  EXPECT_EQ(running["flow"]["workers"], 4) << running;
+  EXPECT_EQ(running["flow"]["parts_again"], 0) << running;
+  EXPECT_EQ(running["flow"]["parts_again_is_minimum"], false) << running;
+  for (const Json& member : running["members"]) {
+    EXPECT_TRUE(member["works"].is_boolean()) << member;
+    EXPECT_FALSE(member.contains("step")) << member;
+  }
+  ASSERT_TRUE(wait_until([&] { return job()["flow"]["stage"]["action"] >= 2; })) << job();
+  const Json stage = job()["flow"]["stage"];
+  EXPECT_GE(stage["number"], 1) << stage;
+  EXPECT_LE(stage["number"], stage["stages"]) << stage;
+  EXPECT_LE(stage["parts_done"], stage["parts"]) << stage;
+  EXPECT_FALSE(stage["operations"].get<std::string>().empty()) << stage;
+  EXPECT_TRUE(contains(status(), "  action ")) << status();
+  EXPECT_TRUE(contains(status(), "  0 parts computed again\n")) << status();
   const ProgramResult jobs = starling(work_, "jobs" + to(0));
   EXPECT_FALSE(contains(jobs.out, "update")) << jobs.out;
   const ProgramResult saved = starling(work_, "attach --save m" + to(0));
@@ -144,6 +177,40 @@ TEST_F(NodesWithFlows, KeepTheResultForAttach) {
   const ProgramResult jobs = starling(work_, "jobs" + to(0));
   EXPECT_TRUE(contains(jobs.out, "mine  done  flow wordcount on a.txt\n")) << jobs.out;
   EXPECT_TRUE(contains(jobs.out, ", lines 4, seconds ")) << jobs.out;
+  const ProgramResult late = starling(work_, "attach mine" + to(1));
+  EXPECT_EQ(late.code, 2);
+  EXPECT_EQ(late.err,
+            "starling: JOB: 'mine' has ended: done, and a program has fetched its result; "
+            "`starling jobs mine` shows its summary\n");
+  const ProgramResult unnamed = starling(work_, "attach" + to(1));
+  EXPECT_TRUE(contains(unnamed.err, "no job runs on these nodes; the last, 'mine' has ended: done"))
+      << unnamed.err;
+  const ProgramResult log = starling(work_, "logs mine" + to(0));
+  EXPECT_TRUE(contains(log.out, " b job mine: ended: done\n")) << log.out;
+}
+
+TEST_F(NodesWithFlows, ShowTheStageThatRuns) {
+  work_.write("links.txt", many_links());
+  Process submitted{work_, STARLING_PROGRAM,
+                    words("submit" + to(1) + "--flow pagerank links.txt --iterations 10000")};
+  EXPECT_TRUE(wait_until([&] { return contains(submitted.err(), ": action "); }))
+      << submitted.err();
+  EXPECT_TRUE(wait_until([&] { return contains(submitted.err(), " parts, "); }));
+  submitted.signal(SIGINT);
+  EXPECT_EQ(submitted.wait().code, 130);
+  EXPECT_TRUE(wait_until([&] {
+    return contains(starling(work_, "logs" + to(0)).out, "job pagerank-links-1: ended: stopped");
+  }));
+}
+
+TEST_F(NodesWithFlows, CountAllFilesThatAreRead) {
+  work_.write("people.csv", "1,a\n");
+  work_.write("years.csv", "1,1999\n");
+  for (const std::string command : {"run ", "submit" + to(1) + "--flow "}) {
+    const ProgramResult ran = starling(work_, command + "join people.csv --with years.csv");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_TRUE(contains(ran.err, "\njoin: 2 files, ")) << ran.err;
+  }
 }
 
 TEST_F(NodesWithFlows, StopThemIfSubmitIsInterrupted) {
@@ -162,15 +229,21 @@ TEST_F(NodesWithFlows, StopThemIfSubmitIsInterrupted) {
 }
 
 /// Kills node `victim` while pagerank runs, and compares its files with those of one process.
+/// Returns the summary.
 class NodesThatDie : public NodesWithFlows {
  protected:
-  void check(std::size_t victim) {
+  Json check(std::size_t victim) {
     work_.write("links.txt", many_links());
     const std::string flow = "pagerank links.txt --iterations 30 --parts 6 --quiet --output ";
-    ASSERT_EQ(starling(work_, "run " + flow + "alone").code, 0);
+    EXPECT_EQ(starling(work_, "run " + flow + "alone").code, 0);
     Process submitted{work_, STARLING_PROGRAM,
-                      words("submit" + to(1) + "--workers 5 --flow " + flow + "out")};
-    ASSERT_TRUE(wait_until([&] { return job()["state"] == "running"; })) << submitted.err();
+                      words("submit" + to(1) + "--workers 5 --json --flow " + flow + "out")};
+    // From then on, each node has parts of the cached links.
+    EXPECT_TRUE(wait_until([&] {
+      const Json seen = job();
+      return seen.is_object() && seen["flow"].contains("stage") &&
+             seen["flow"]["stage"]["action"] >= 4;
+    })) << submitted.err();
     processes_[victim]->signal(SIGKILL);
     const ProgramResult ran = submitted.wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -179,11 +252,22 @@ class NodesThatDie : public NodesWithFlows {
       EXPECT_EQ(work_.read("out" + file), work_.read("alone" + file)) << file;
     }
     EXPECT_EQ(work_.names(), (std::vector<std::string>{"alone", "links.txt", "out"}));
+    return Json::parse(ran.out, nullptr, false);
   }
 };
 
-TEST_F(NodesThatDie, CostNoResultIfTheCoordinatorIsAmongThem) { check(0); }
-TEST_F(NodesThatDie, CostNoResultIfTheyOnlyCompute) { check(2); }
+TEST_F(NodesThatDie, CostNoResultIfTheCoordinatorIsAmongThem) {
+  const Json summary = check(0);
+  EXPECT_EQ(summary["parts_again_is_minimum"], true) << summary;
+  EXPECT_GE(summary["workers_died"], 1) << summary;
+}
+TEST_F(NodesThatDie, CostNoResultIfTheyOnlyCompute) {
+  const Json summary = check(2);
+  EXPECT_GE(summary["parts_again"], 1) << summary;
+  EXPECT_EQ(summary["parts_again_is_minimum"], false) << summary;
+  EXPECT_GE(summary["workers_died"], 1) << summary;
+  EXPECT_EQ(summary["workers"], 5) << summary;
+}
 
 TEST_F(NodesWithFlows, RefuseOrFailAndLeaveNothing) {
   work_.write("n.txt", "1\n2\nthree\n");

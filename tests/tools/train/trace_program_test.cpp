@@ -7,6 +7,7 @@
 #include "tests/tools/output.hpp"
 #include "tests/tools/program.hpp"
 #include "tests/tools/refused.hpp"
+#include "tests/tools/trace_rows.hpp"
 #include "tests/waiting.hpp"
 
 namespace starling::program {
@@ -60,32 +61,8 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedLine{"Twin", "twin --delay exp:1ms --trace a.json", {}, {"--trace"}}),
     name_of);
 
-/// The row of a worker: its intervals, in the order of the file.
-using Row = std::vector<Json>;
-
-/// Returns each worker's row. Expects that each event has the fields that its kind needs.
-std::map<int, Row> rows_of(const Json& trace) {
-  std::map<int, Row> rows;
-  std::map<int, std::string> names;
-  for (const Json& event : trace["traceEvents"]) {
-    EXPECT_EQ(event["pid"], 1);
-    if (event["ph"] == "M") {
-      if (event["name"] == "thread_name") names[event["tid"]] = event["args"]["name"];
-      continue;
-    }
-    EXPECT_EQ(event["ph"], "X") << event;
-    EXPECT_TRUE(event["name"].is_string());
-    EXPECT_GE(event["ts"].get<double>(), 0);
-    EXPECT_GT(event["dur"].get<double>(), 0);
-    rows[event["tid"]].push_back(event);
-  }
-  for (const auto& [thread, row] : rows)
-    EXPECT_EQ(names[thread], "worker " + std::to_string(thread - 1));
-  return rows;
-}
-
 /// Returns when the row ends, in microseconds. Expects that it has no gap and no overlap.
-double end_of(const Row& row) {
+double end_of(const TraceRowEvents& row) {
   double end = 0;
   for (const Json& event : row) {
     EXPECT_NEAR(event["ts"].get<double>(), end, 0.01);
@@ -94,7 +71,7 @@ double end_of(const Row& row) {
   return end;
 }
 
-double waiting_of(const Row& row) {
+double waiting_of(const TraceRowEvents& row) {
   double sum = 0;
   for (const Json& event : row)
     if (event["name"] == "wait") sum += event["dur"].get<double>();

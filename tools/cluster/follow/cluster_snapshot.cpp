@@ -9,6 +9,7 @@
 #include "starling/actor/types.hpp"
 #include "starling/base/text.hpp"
 #include "starling/tools/cluster/follow/job_choice.hpp"
+#include "starling/tools/program/program_name.hpp"
 #include "starling/tools/train/commands.hpp"
 
 namespace starling::program {
@@ -119,6 +120,33 @@ void merge(wire::JobRecord& into, const wire::JobRecord& other) {
   }
 }
 
+/// Returns the record of the job with this name or number that has ended last; null if there is
+/// none. Without a name, returns the last record if `may_be_any`.
+const wire::JobRecord* find_ended(const std::map<wire::JobId, wire::JobRecord>& records,
+                                  const std::string& text, bool may_be_any) {
+  const wire::JobRecord* last = nullptr;
+  for (const auto& [id, record] : records) {
+    const bool is_named = record.name == text || std::to_string(id) == text;
+    if ((text.empty() ? may_be_any : is_named) &&
+        (last == nullptr || record.ended_at_ms > last->ended_at_ms))
+      last = &record;
+  }
+  return last;
+}
+
+/// Returns a text like "'x' has ended: done, and a program has fetched its result; `starling jobs
+/// x` shows its summary".
+std::string how_it_ended(const wire::JobRecord& record) {
+  const bool is_done = record.summary.state == wire::JobState::done;
+  std::string text = quote(record.name) + " has ended: " + print(record.summary.state);
+  if (!record.summary.why.empty()) text += " (" + record.summary.why + ")";
+  if (is_done && record.is_reported_by_client)
+    text += record.description.starts_with("flow ")
+                ? ", and a program has fetched its result"
+                : ", and a program has saved its model or needed none";
+  return text + "; `" + program_name() + " jobs " + record.name + "` shows its summary";
+}
+
 }  // namespace
 
 bool JobSnapshot::is_flow() const { return !actor::setting_of(settings, "flow").empty(); }
@@ -216,6 +244,20 @@ std::string print(wire::JobState state) {
   return names.at(static_cast<std::size_t>(state));
 }
 
+std::vector<std::string> ClusterSnapshot::answering_addresses() const {
+  std::vector<std::string> addresses;
+  for (const core::NodeRecord& node : nodes)
+    if (counts.contains(node.id)) addresses.push_back(node.address);
+  return addresses;
+}
+
+std::set<wire::NodeId> JobSnapshot::nodes() const {
+  std::set<wire::NodeId> nodes;
+  if (configuration)
+    for (const core::Member& member : configuration->members) nodes.insert(member.node);
+  return nodes;
+}
+
 KeyDescription job_key(const char* group) {
   return {"job", ValueType::text, "JOB", "the same, as a flag", group};
 }
@@ -240,6 +282,18 @@ Result<ClusterSnapshot> take_snapshot(Access& access, SnapshotScope scope,
   return snapshot;
 }
 
+void ask_for_stages(Access& access, ClusterSnapshot& snapshot, SnapshotScope scope,
+                    std::chrono::milliseconds timeout) {
+  std::vector<std::string> addresses{access.seed};
+  if (scope == SnapshotScope::all_nodes) addresses = snapshot.answering_addresses();
+  for (auto& [id, job] : snapshot.jobs) {
+    if (!job.is_flow()) continue;
+    for (auto& reply : access.client->ask_all(addresses, wire::GetFlowReport{id}, timeout))
+      if (auto* report = reply ? std::get_if<wire::FlowReport>(&*reply) : nullptr)
+        job.stages.receive(std::move(*report));
+  }
+}
+
 Result<wire::JobId> find_requested_job(const Settings& settings, const ClusterSnapshot& snapshot) {
   std::vector<JobCandidate> candidates;
   for (const auto& [id, job] : snapshot.jobs)
@@ -254,10 +308,8 @@ Result<wire::JobId> find_requested_job(const Settings& settings, const ClusterSn
 
 std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterSnapshot& snapshot) {
   std::map<wire::JobId, wire::JobRecord> merged;
-  std::vector<std::string> answering_nodes;
-  for (const core::NodeRecord& node : snapshot.nodes)
-    if (snapshot.counts.contains(node.id)) answering_nodes.push_back(node.address);
-  for (const auto& reply : access.client->ask_all(answering_nodes, wire::GetJobRecords{}, 1s)) {
+  for (const auto& reply :
+       access.client->ask_all(snapshot.answering_addresses(), wire::GetJobRecords{}, 1s)) {
     const auto* records = reply ? std::get_if<wire::JobRecords>(&*reply) : nullptr;
     if (records == nullptr) continue;
     for (const wire::JobRecord& sent : records->jobs) {
@@ -278,7 +330,15 @@ Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {
     return std::optional<ChosenJob>{};
   }
   const auto job = find_requested_job(settings, *snapshot);
-  if (!job) return job.error();
+  if (!job) {
+    const auto records = ended_jobs(*access, *snapshot);
+    const auto ended = find_ended(records, text_of(settings, "job"), snapshot->jobs.empty());
+    if (ended == nullptr) return job.error();
+    const std::string location = location_of(settings, "job");
+    Error error{how_it_ended(*ended)};
+    return location.empty() ? Error{"no job runs on these nodes; the last, " + error.message}
+                            : std::move(error).within(location);
+  }
   return std::optional{ChosenJob{*std::move(access), *std::move(snapshot), *job}};
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "starling/tools/cluster/follow/flow_stages.hpp"
 #include "starling/tools/cluster/keys/access.hpp"
 
 namespace starling::program {
@@ -58,9 +59,13 @@ struct JobSnapshot {
   double updates_per_s = 0;
   double loss_sum = 0;
   std::uint64_t loss_count = 0;
+  /// The stages of a flow; empty before ask_for_stages().
+  FlowStages stages = {};
 
   /// True if the job runs a flow, so that it has no model and makes no steps.
   [[nodiscard]] bool is_flow() const;
+  /// Returns the nodes with members of the latest configuration.
+  [[nodiscard]] std::set<wire::NodeId> nodes() const;
   /// Returns the state of the job as a whole: `failed` if failure_reason() is not empty;
   /// `preparing` before the job begins; `running` until all workers of the latest configuration
   /// have ended; then `done` or `stopped`.
@@ -97,6 +102,8 @@ struct ClusterSnapshot {
 
   /// Returns the addresses of the nodes that are live and not revoked.
   [[nodiscard]] std::vector<std::string> live_addresses() const;
+  /// Returns the addresses of the nodes that have answered.
+  [[nodiscard]] std::vector<std::string> answering_addresses() const;
 };
 
 /// Erases dead nodes and nodes that have left if a live node has their name; of several that had
@@ -118,6 +125,10 @@ enum class SnapshotScope { all_nodes, seed_node };
     Access& access, SnapshotScope scope,
     std::chrono::milliseconds timeout = std::chrono::seconds{1});
 
+/// Asks the nodes that answered for `snapshot` what they have computed of its flows.
+void ask_for_stages(Access& access, ClusterSnapshot& snapshot, SnapshotScope scope,
+                    std::chrono::milliseconds timeout = std::chrono::seconds{1});
+
 /// Returns the job that the option `job` names by its name, its number or the beginning of either;
 /// the only job if the option is not set.
 [[nodiscard]] Result<wire::JobId> find_requested_job(const Settings& settings,
@@ -135,7 +146,8 @@ struct ChosenJob {
   wire::JobId job = 0;
 };
 /// Opens access, takes a snapshot of all nodes, and chooses a job as find_requested_job() does. If
-/// the seed node does not answer, prints the error and returns nothing.
+/// the seed node does not answer, prints the error and returns nothing. The Error about a job that
+/// has ended within a day says how.
 [[nodiscard]] Result<std::optional<ChosenJob>> choose_job(const Settings& settings);
 
 }  // namespace starling::program

@@ -11,6 +11,7 @@
 #include "starling/base/text.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/program/program_name.hpp"
+#include "starling/tools/program/time_text.hpp"
 
 namespace starling::program {
 namespace {
@@ -23,12 +24,15 @@ constexpr std::chrono::milliseconds last_poll_interval = 200ms;
 /// The time for one reply, which may hold 4 MiB of lines.
 constexpr auto result_timeout = 10s;
 constexpr auto status_timeout = 2s;
+/// The time for the reply of a node that has answered a moment before.
+constexpr std::chrono::milliseconds report_timeout = 500ms;
 
 }  // namespace
 
 FlowWatcher::End FlowWatcher::run() {
   const End end = follow();
   display_.close();
+  if (end == End::done || end == End::failed) update_stages();
   if (end != End::done) return end;
   if (fetch_result()) return End::done;
   if (is_stopping_ || was_stopped()) return End::stopped;
@@ -37,7 +41,6 @@ FlowWatcher::End FlowWatcher::run() {
 }
 
 FlowWatcher::End FlowWatcher::follow() {
-  const auto start = Clock::now();
   for (auto interval = first_poll_interval;;
        interval = std::min(last_poll_interval, interval + interval / 2)) {
     const auto report = follower_.poll();
@@ -51,13 +54,14 @@ FlowWatcher::End FlowWatcher::follow() {
       why_ = printable(report->failure);
       return End::failed;
     }
+    workers_ = report->workers;
     if (report->is_done) return End::done;
     if (is_interrupted() && on_leave_ == OnLeave::leave_running) return End::left;
     // Sent after every poll, because a node may not have answered before.
     is_stopping_ = is_stopping_ || is_interrupted();
     if (is_stopping_) follower_.stop(false);
-    display_.show(fmt::format("job {} {}, {:.0f} s", name_, is_stopping_ ? "stops" : "runs",
-                              seconds_since(start)));
+    update_stages();
+    show_progress();
     std::this_thread::sleep_for(interval);
   }
 }
@@ -68,9 +72,23 @@ void FlowWatcher::warn(const std::string& message) {
 }
 
 void FlowWatcher::report_blocked(const std::string& reason) {
-  if (reason == blocked_reason_) return;
-  warn(reason.empty() ? "goes on" : "waits: " + reason);
-  blocked_reason_ = reason;
+  if (const auto notice = blocked_.update(reason, Clock::now())) warn(*notice);
+}
+
+void FlowWatcher::update_stages() {
+  std::vector<std::string> addresses;
+  for (const auto& [node, address] : follower_.answering_nodes()) addresses.push_back(address);
+  for (auto& reply : client_.ask_all(addresses, wire::GetFlowReport{job_}, report_timeout))
+    if (auto* report = reply ? std::get_if<wire::FlowReport>(&*reply) : nullptr)
+      stages_.receive(std::move(*report));
+}
+
+void FlowWatcher::show_progress() {
+  std::string line = fmt::format("job {} {}, {}", name_, is_stopping_ ? "stops" : "runs",
+                                 time_text(seconds_since(start_)));
+  if (const auto stage = stages_.running(follower_.member_nodes())) line += ": " + print(*stage);
+  if (const PartsAgain again = stages_.parts_again(); again.parts > 0) line += ", " + print(again);
+  display_.show(line);
 }
 
 bool FlowWatcher::fetch_result() {

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "starling/tools/cluster/follow/blocked_notice.hpp"
+#include "starling/tools/cluster/follow/flow_stages.hpp"
 #include "starling/tools/cluster/follow/follower.hpp"
 #include "starling/tools/program/display.hpp"
 #include "starling/tools/run/run_report.hpp"
@@ -50,15 +52,22 @@ class FlowWatcher {
   /// The result, if there is one, and the seconds that the program of the flow has taken.
   [[nodiscard]] const RunOutcome& outcome() const { return outcome_; }
   [[nodiscard]] double seconds() const { return seconds_; }
+  /// The work of the nodes and the fates of the workers, by the last reports.
+  [[nodiscard]] const FlowStages& stages() const { return stages_; }
+  [[nodiscard]] const WorkerFates& workers() const { return workers_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// Asks the nodes what they have computed.
+  void update_stages();
+  /// Shows how far the flow is.
+  void show_progress();
   /// Does the work of run() except for fetching the result.
   [[nodiscard]] End follow();
   /// Prints a message about the job.
   void warn(const std::string& message);
-  /// Warns that the job is blocked, or goes on (an empty reason), if that has changed.
+  /// Warns now and then that the job is blocked, and that it goes on (an empty reason).
   void report_blocked(const std::string& reason);
   /// Asks the nodes for the result. Returns false if none of them has it.
   [[nodiscard]] bool fetch_result();
@@ -71,9 +80,12 @@ class FlowWatcher {
   std::string name_;
   OnLeave on_leave_;
   Display display_;
-  std::string blocked_reason_;
+  BlockedNotice blocked_;
+  FlowStages stages_;
+  WorkerFates workers_;
   std::string why_;
   bool is_stopping_ = false;
+  Clock::time_point start_ = Clock::now();
   RunOutcome outcome_;
   double seconds_ = 0;
 };

@@ -83,6 +83,8 @@ class Follower {
   [[nodiscard]] bool is_dropped() const { return is_dropped_; }
   /// Returns the addresses of the nodes that have answered at the last poll.
   [[nodiscard]] std::map<wire::NodeId, std::string> answering_nodes() const;
+  /// Returns the nodes with members of the job; none before a node has named them.
+  [[nodiscard]] std::set<wire::NodeId> member_nodes() const;
   /// Returns the node's name; "of no known name" if the node is not known.
   [[nodiscard]] std::string name_of(wire::NodeId node) const;
   /// Returns a message for each event since the last call: a node was lost with its workers, a node
@@ -135,8 +137,6 @@ class Follower {
   bool pause(std::chrono::milliseconds duration);
   /// Polls until all workers are paused, and renews the pause meanwhile.
   [[nodiscard]] Result<void> await_pause();
-  /// Returns the nodes with members of the job.
-  [[nodiscard]] std::set<wire::NodeId> member_nodes() const;
   /// True if each node with members of the job has a known address and has answered when it was
   /// asked last.
   [[nodiscard]] bool have_all_members_answered() const;

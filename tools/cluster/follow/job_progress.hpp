@@ -28,7 +28,4 @@ struct JobProgress {
 /// or "running for 12 s" for a flow.
 [[nodiscard]] std::string progress_text(const JobSnapshot& job, std::int64_t now_ms);
 
-/// Returns a text like "9.9 s", "12 s", "3 min 20 s" or "5 h 10 min".
-[[nodiscard]] std::string time_text(double seconds);
-
 }  // namespace starling::program

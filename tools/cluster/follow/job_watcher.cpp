@@ -86,12 +86,7 @@ std::chrono::nanoseconds JobWatcher::time_to_next_poll() {
 }
 
 void JobWatcher::report_blocked(const std::string& reason) {
-  if (reason == blocked_reason_) return;
-  if (!reason.empty())
-    recorder_.warn("waits: " + reason);
-  else
-    recorder_.warn("goes on");
-  blocked_reason_ = reason;
+  if (const auto notice = blocked_.update(reason, Clock::now())) recorder_.warn(*notice);
 }
 
 void JobWatcher::update_from(const JobReport& report) {

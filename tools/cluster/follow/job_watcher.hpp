@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "starling/actor/job/periodic_trigger.hpp"
+#include "starling/tools/cluster/follow/blocked_notice.hpp"
 #include "starling/tools/cluster/follow/follower.hpp"
 #include "starling/tools/train/recorder.hpp"
 
@@ -56,7 +57,7 @@ class JobWatcher {
   /// If the job was running before this program followed it: skips the evaluations and checkpoints
   /// that were due before `step`, the first mean step that this program has seen.
   void skip_until(double step);
-  /// Warns that the job is blocked, or goes on (an empty reason), if that has changed.
+  /// Warns now and then that the job is blocked, and that it goes on (an empty reason).
   void report_blocked(const std::string& reason);
   [[nodiscard]] bool is_time_up() const;
   /// Sets the outcome if workers have ended before their last step and this program did not stop
@@ -116,8 +117,7 @@ class JobWatcher {
   Clock::time_point next_save_at_{};
   /// The error of the last try to fetch a checkpoint.
   std::string last_save_error_;
-  /// The reason of the last warning of report_blocked().
-  std::string blocked_reason_;
+  BlockedNotice blocked_;
   /// The model that reached the target of `until`; empty if none has.
   States target_model_;
   actor::Outcome outcome_;

@@ -1,0 +1,54 @@
+/// Decides when a program that follows a job says that the job waits for nodes. No I/O and no
+/// clock.
+#pragma once
+
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "starling/tools/program/time_text.hpp"
+
+namespace starling::program {
+
+/// Not thread-safe.
+class BlockedNotice {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// While the job is blocked, the notice is repeated after this time.
+  static constexpr std::chrono::seconds repeat_after{10};
+  /// The least time from one notice to the next, if nodes come and go; that the job goes on is said
+  /// at once.
+  static constexpr std::chrono::seconds interval_min{3};
+
+  /// Takes why the job is blocked at `now`; empty if it is not. Returns what to print, if anything.
+  [[nodiscard]] std::optional<std::string> update(const std::string& reason,
+                                                  Clock::time_point now) {
+    if (reason.empty()) {
+      since_.reset();
+      if (shown_.empty()) return std::nullopt;
+      shown_.clear();
+      shown_at_ = now;
+      return "goes on";
+    }
+    if (!since_) since_ = now;
+    const bool is_repeated = reason == shown_;
+    if (shown_at_ && now < *shown_at_ + (is_repeated ? repeat_after : interval_min))
+      return std::nullopt;
+    shown_ = reason;
+    shown_at_ = now;
+    if (!is_repeated) return "waits: " + reason;
+    return "has waited for " +
+           time_text(std::round(std::chrono::duration<double>{now - *since_}.count())) + ": " +
+           reason;
+  }
+
+ private:
+  /// Since when the job is blocked.
+  std::optional<Clock::time_point> since_;
+  /// The reason of the last notice, if it was not that the job goes on, and when it was printed.
+  std::string shown_;
+  std::optional<Clock::time_point> shown_at_;
+};
+
+}  // namespace starling::program

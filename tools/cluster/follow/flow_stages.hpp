@@ -1,0 +1,54 @@
+/// The stages of a flow on nodes, as the reports of all its nodes show them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "starling/actor/wire/control.hpp"
+#include "starling/tools/run/run_report.hpp"
+
+namespace starling::program {
+
+/// A stage of the latest action.
+struct RunningStage {
+  /// The number of the action in the flow, that of the stage in the action, from 1, and how many
+  /// stages the action has.
+  std::uint32_t action = 0;
+  std::uint32_t number = 0;
+  std::uint32_t stages = 0;
+  flow::StageDescription description;
+  flow::Part parts_done = 0;
+  flow::TaskCounts counts;
+  /// The time since its first part began.
+  double seconds = 0;
+};
+
+/// Not thread-safe.
+class FlowStages {
+ public:
+  /// Takes the latest report of a node. The last one of a node that is gone is kept.
+  void receive(wire::FlowReport report);
+
+  /// True once a member has begun an action.
+  [[nodiscard]] bool has_begun() const;
+  /// Returns the first stage of the latest action that is not complete, or else the last one that
+  /// has begun; nothing if none has. Counts the parts that `nodes` have: those of a node that is
+  /// gone are lost.
+  [[nodiscard]] std::optional<RunningStage> running(const std::set<wire::NodeId>& nodes) const;
+  /// Returns the stages in the order of their first run. The work of a node counts even if it is
+  /// gone. The time of a stage is that of the node on which it took longest.
+  [[nodiscard]] std::vector<StageSummary> summaries() const;
+  [[nodiscard]] PartsAgain parts_again() const;
+
+ private:
+  std::map<wire::NodeId, wire::FlowReport> reports_;
+};
+
+/// Returns a text like "action 2, stage 1 of 3, text | map | sort_by: 5/16 parts, ..."
+[[nodiscard]] std::string print(const RunningStage& stage);
+
+}  // namespace starling::program
