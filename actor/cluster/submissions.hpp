@@ -292,8 +292,12 @@ class Submissions {
     Submission& submission = submissions_.at(id);
     // A job that only needs another name has not failed: its client submits it again.
     if (const auto* refused = std::get_if<wire::Refused>(&outcome);
-        refused != nullptr && !refused->is_name_taken)
-      on_refused_(record_of(id, submission, {state, "before it began: " + refused->why}));
+        refused != nullptr && !refused->is_name_taken) {
+      const std::string why = "before it began: " + refused->why;
+      log_((state == wire::JobState::stopped ? "ended: stopped: " : "ended: failed: ") + why,
+           name_of(submission.settings, id));
+      on_refused_(record_of(id, submission, {state, why}));
+    }
     submission.outcome = std::move(outcome);
     submission.concluded_at = EventLoop::Clock::now();
     for (const auto& [address, number] : submission.requesters)

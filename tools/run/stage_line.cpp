@@ -16,9 +16,10 @@ std::string stage_line(const flow::StageDescription& stage, flow::Part parts_don
     line += ", " + print_bytes(counts.bytes_written) +
             (stage.partitioner.empty() ? " cached" : " shuffled");
   if (counts.bytes_spilled > 0) line += ", " + print_bytes(counts.bytes_spilled) + " spilled";
-  if (parts_done > 0 && parts_done < stage.parts && seconds > 0) {
+  if (parts_done > 0 && parts_done < stage.parts) {
     const double parts_left = static_cast<double>(stage.parts - parts_done);
-    line += ", stage ends in " + time_text(seconds * parts_left / static_cast<double>(parts_done));
+    const double seconds_left = seconds * parts_left / static_cast<double>(parts_done);
+    if (seconds_left >= 1) line += ", stage ends in " + time_text(seconds_left);
   }
   return line;
 }

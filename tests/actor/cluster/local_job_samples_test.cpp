@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <string_view>
 
 #include "tests/actor/cluster/local_jobs.hpp"
 
@@ -54,7 +55,9 @@ TEST_P(LocalJobSamples, AreEachTakenOnceAnEpochIfANodeJoins) {
   const Member joiner{12, 1, true, GetParam().first == core::Mode::peer};
   join(nodes_, nodes_.add({joiner}), joiner);
   EXPECT_EQ(counts(), std::vector<int>(samples, epochs));
-  EXPECT_LT(nodes_.step(1), 120U) << "six workers alone would make 120 steps each";
+  // Under asp, one worker may make more steps than another.
+  if (std::string_view{GetParam().second} != "asp")
+    EXPECT_LT(nodes_.step(1), 120U) << "six workers alone would make 120 steps each";
 }
 
 TEST_P(LocalJobSamples, AreEachTakenOnceAnEpochIfANodeLeaves) {

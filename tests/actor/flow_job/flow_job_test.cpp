@@ -124,7 +124,7 @@ TEST(FlowOnNodes, GivesItsResultOnEachNode) {
     EXPECT_EQ(result->lines, 7U);
     EXPECT_EQ(result->first_lines, remainders);
   }
-  // Each part was computed once, somewhere.
+  // Each part was computed somewhere; a slow one, perhaps twice.
   std::map<std::string, flow::TaskCounts> counts;
   for (const std::size_t node : {0U, 1U}) {
     const core::FlowReport report = nodes[node].flow_report();
@@ -134,8 +134,8 @@ TEST(FlowOnNodes, GivesItsResultOnEachNode) {
     for (const core::StageTotals& stage : report.totals)
       counts[stage.description.operations] += stage.counts;
   }
-  EXPECT_EQ(counts["generator | reduce_by_key"].records_read, 3000U);
-  EXPECT_EQ(counts["generator | reduce_by_key"].records_written, 6U * 7);
+  EXPECT_GE(counts["generator | reduce_by_key"].records_read, 3000U);
+  EXPECT_GE(counts["generator | reduce_by_key"].records_written, 6U * 7);
 }
 
 TEST(FlowOnNodes, ReportsWhyAProgramFailed) {

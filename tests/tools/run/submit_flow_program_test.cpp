@@ -27,13 +27,12 @@ std::string many_links() {
   return links;
 }
 
-/// Returns what does not depend on times and memory of the stages in a summary.
-Json counts_of(const Json& summary) {
-  Json counts;
+/// Returns the stages in a summary, without what depends on times and memory.
+Json stages_of(const Json& summary) {
+  Json stages;
   for (const Json& stage : summary["stages"])
-    counts.push_back({stage["operations"], stage["partitioner"], stage["parts"], stage["runs"],
-                      stage["records_read"], stage["records_written"]});
-  return counts;
+    stages.push_back({stage["operations"], stage["partitioner"], stage["parts"], stage["runs"]});
+  return stages;
 }
 
 class NodesWithFlows : public Nodes {
@@ -103,10 +102,15 @@ TEST_F(NodesWithFlows, WriteTheSameFilesAsOneProcess) {
   EXPECT_EQ(json["workers_died"], 0);
   EXPECT_EQ(json["parts_again"], 0);
   EXPECT_EQ(json["parts_again_is_minimum"], false);
-  EXPECT_EQ(counts_of(json), counts_of(Json::parse(alone.out))) << json;
+  const Json in_one_process = Json::parse(alone.out);
+  EXPECT_EQ(stages_of(json), stages_of(in_one_process)) << json;
+  // A slow task may run on two nodes.
+  for (std::size_t stage = 0; stage < in_one_process["stages"].size(); ++stage)
+    for (const char* count : {"records_read", "records_written", "written_bytes"})
+      EXPECT_GE(json["stages"][stage][count], in_one_process["stages"][stage][count]) << json;
   EXPECT_GT(json["stages"][0]["seconds"], 0);
-  EXPECT_TRUE(contains(ran.err, "text | flat_map | map | reduce_by_key ")) << ran.err;
-  EXPECT_TRUE(contains(ran.err, " shuffled, 0 B spilled, 0 parts computed again\n")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "text | flat_map | reduce_by_key ")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, " shuffled, 0 bytes spilled, 0 parts computed again\n")) << ran.err;
   const ProgramResult again = submit("wordcount a.txt --output out");
   EXPECT_EQ(again.code, 2) << again.err;
   EXPECT_TRUE(contains(again.err, "--output: out: exists already; valid: the name of a new"))
@@ -206,7 +210,7 @@ TEST_F(NodesWithFlows, ShowTheStageThatRuns) {
 TEST_F(NodesWithFlows, CountAllFilesThatAreRead) {
   work_.write("people.csv", "1,a\n");
   work_.write("years.csv", "1,1999\n");
-  for (const std::string command : {"run ", "submit" + to(1) + "--flow "}) {
+  for (const std::string& command : {std::string{"run "}, "submit" + to(1) + "--flow "}) {
     const ProgramResult ran = starling(work_, command + "join people.csv --with years.csv");
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_TRUE(contains(ran.err, "\njoin: 2 files, ")) << ran.err;
@@ -228,23 +232,29 @@ TEST_F(NodesWithFlows, StopThemIfSubmitIsInterrupted) {
   EXPECT_TRUE(wait_until([&] { return job().is_null(); })) << job();
 }
 
-/// Kills node `victim` while pagerank runs, and compares its files with those of one process.
-/// Returns the summary.
+/// Kills a node while pagerank runs, that of the coordinator or another, and compares the files
+/// with those of one process. Returns the summary.
 class NodesThatDie : public NodesWithFlows {
  protected:
-  Json check(std::size_t victim) {
+  Json check(bool kills_coordinator) {
     work_.write("links.txt", many_links());
     const std::string flow = "pagerank links.txt --iterations 30 --parts 6 --quiet --output ";
     EXPECT_EQ(starling(work_, "run " + flow + "alone").code, 0);
     Process submitted{work_, STARLING_PROGRAM,
                       words("submit" + to(1) + "--workers 5 --json --flow " + flow + "out")};
     // From then on, each node has parts of the cached links.
+    Json seen;
     EXPECT_TRUE(wait_until([&] {
-      const Json seen = job();
+      seen = job();
       return seen.is_object() && seen["flow"].contains("stage") &&
              seen["flow"]["stage"]["action"] >= 4;
     })) << submitted.err();
-    processes_[victim]->signal(SIGKILL);
+    std::string coordinator;
+    for (const Json& member : seen["members"])
+      if (member["member"] == seen["coordinator"]) coordinator = member["node"];
+    EXPECT_EQ(coordinator.size(), 1U) << seen;
+    const std::string victim = kills_coordinator ? coordinator : coordinator == "c" ? "a" : "c";
+    processes_.at(static_cast<std::size_t>(victim.at(0) - 'a'))->signal(SIGKILL);
     const ProgramResult ran = submitted.wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
     for (int part = 0; part < 6; ++part) {
@@ -257,12 +267,12 @@ class NodesThatDie : public NodesWithFlows {
 };
 
 TEST_F(NodesThatDie, CostNoResultIfTheCoordinatorIsAmongThem) {
-  const Json summary = check(0);
+  const Json summary = check(true);
   EXPECT_EQ(summary["parts_again_is_minimum"], true) << summary;
   EXPECT_GE(summary["workers_died"], 1) << summary;
 }
 TEST_F(NodesThatDie, CostNoResultIfTheyOnlyCompute) {
-  const Json summary = check(2);
+  const Json summary = check(false);
   EXPECT_GE(summary["parts_again"], 1) << summary;
   EXPECT_EQ(summary["parts_again_is_minimum"], false) << summary;
   EXPECT_GE(summary["workers_died"], 1) << summary;
@@ -274,6 +284,9 @@ TEST_F(NodesWithFlows, RefuseOrFailAndLeaveNothing) {
   const ProgramResult gone = submit("sort gone.txt --output out");
   EXPECT_EQ(gone.code, 1) << gone.err;
   EXPECT_TRUE(contains(gone.err, "gone.txt: no such file")) << gone.err;
+  const ProgramResult log = starling(work_, "logs sort-gone-1" + to(0));
+  EXPECT_TRUE(contains(log.out, " b job sort-gone-1: ended: failed: before it began: node at "))
+      << log.out;
   const ProgramResult table = submit("join n.txt --with gone.csv");
   EXPECT_EQ(table.code, 1) << table.err;
   EXPECT_TRUE(contains(table.err, "gone.csv: no such file")) << table.err;

@@ -94,7 +94,13 @@ TEST(FlowStages, CountThePartsThatWereComputedAgain) {
 TEST(StageLine, NamesWhatThereIs) {
   EXPECT_EQ(stage_line({"text | count", 4}, 0, {}, 0), "text | count: 0/4 parts, 0 records/s");
   EXPECT_EQ(stage_line({"text | cache", 4}, 4, {50, 50, 2048, 1024}, 2),
-            "text | cache: 4/4 parts, 25 records/s, 2.0 KiB cached, 1.0 KiB spilled");
+            "text | cache: 4/4 parts, 25 records/s, 2 KiB cached, 1 KiB spilled");
+}
+
+TEST(StageLine, LeavesOutATimeThatIsShort) {
+  EXPECT_EQ(stage_line({"text | count", 4}, 2, {}, 0.9), "text | count: 2/4 parts, 0 records/s");
+  EXPECT_EQ(stage_line({"text | count", 4}, 1, {}, 0.5),
+            "text | count: 1/4 parts, 0 records/s, stage ends in 1.5 s");
 }
 
 TEST(RunSummary, NamesWorkersThatAreGone) {
