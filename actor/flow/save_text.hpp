@@ -43,7 +43,10 @@ template <class T, class C>
     PartFile file = output.open_part(task.part());
     std::uint64_t lines = 0;
     chain.run(task, task.part(), [&](const T& record) {
-      file.add_line(line_of(record));
+      if constexpr (Text<T>)
+        file.add_line(record);
+      else
+        file.add_line(line_of(record));
       return ++lines, true;
     });
     file.finish();

@@ -131,14 +131,16 @@ class Set {
         .map([](const std::pair<T, bool>& pair) { return pair.first; });
   }
   /// Records sorted by `key(record)`: those of part 0 come before those of part 1, and so on.
-  /// Stable. Computes this set twice: first to sample keys.
+  /// Stable. Computes this set twice: first to sample keys. `std::identity` sorts records by
+  /// themselves, without a copy of each as its key.
   template <class F>
   [[nodiscard]] auto sort_by(F key, Part parts = 0) const {
     require_function<F, T>();
     using K = std::decay_t<std::invoke_result_t<const F&, const T&>>;
     require_order<K>();
     parts = or_default(parts);
-    return make(SortChain<K, T>{sort_stage<K>(chain_, key, parts), "sort_by", parts});
+    return make(
+        SortChain<SortRecord<T, K, F>>{sort_stage<K>(chain_, key, parts), "sort_by", parts});
   }
 
   /// Joins with another set of pairs with the same type of key. The values of one key must fit into

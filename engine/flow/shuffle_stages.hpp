@@ -57,7 +57,7 @@ template <Chain C>
   auto stage = make_stage(chain, "cache", [](Task& task, const C& c) {
     BucketWriter<R, ArrivalOrder> writer{task, 1};
     c.run(task, task.part(), [&]<class T>(T&& record) {
-      writer.add(0, R{std::forward<T>(record)});
+      writer.add(0, std::forward<T>(record));
       return true;
     });
     return writer.finish();
@@ -79,7 +79,7 @@ template <Chain C, class P>
         throw std::out_of_range{"the partitioner " + partitioner.print() + " returned part " +
                                 std::to_string(part) + "; valid: less than " +
                                 std::to_string(parts)};
-      writer.add(part, R{std::forward<T>(record)});
+      writer.add(part, std::forward<T>(record));
       return true;
     });
     return writer.finish();
@@ -88,19 +88,21 @@ template <Chain C, class P>
 }
 
 /// Shuffles pairs by the hashes of their keys, sorted by these. `Buffer` says whether equal keys
-/// are combined before.
+/// are combined before; `make_buffer` is told whether it must be prompt (CombiningBuffer).
 template <class Buffer, Chain C>
 [[nodiscard]] StagePtr hash_stage(const C& chain, const char* name, Part parts,
-                                  std::function<Buffer()> make_buffer) {
+                                  std::function<Buffer(bool)> make_buffer) {
   using K = typename C::Value::first_type;
   using V = typename C::Value::second_type;
   using R = Keyed<K, V>;
   const HashPartitioner partitioner{parts};
   const auto compute = [partitioner, make_buffer](Task& task, const C& c) {
-    BucketWriter<R, HashOrder, Buffer> writer{task, partitioner.parts(), make_buffer()};
-    c.run(task, task.part(), [&](const auto& record) {
+    BucketWriter<R, HashOrder, Buffer> writer{task, partitioner.parts(),
+                                              make_buffer(task.is_last_attempt())};
+    c.run(task, task.part(), [&]<class T>(T&& record) {
       const std::uint64_t hash = hash_of(record.first);
-      writer.add(partitioner.part_of_hash(hash), R{hash, record.first, record.second});
+      writer.add(partitioner.part_of_hash(hash), hash, std::forward<T>(record).first,
+                 std::forward<T>(record).second);
       return true;
     });
     return writer.finish();
@@ -112,7 +114,8 @@ template <class Buffer, Chain C>
 template <Chain C>
 [[nodiscard]] StagePtr group_stage(const C& chain, const char* name, Part parts) {
   using Buffer = PlainBuffer<Keyed<typename C::Value::first_type, typename C::Value::second_type>>;
-  return hash_stage<Buffer>(chain, name, parts, std::function<Buffer()>{[] { return Buffer{}; }});
+  return hash_stage<Buffer>(chain, name, parts,
+                            std::function<Buffer(bool)>{[](bool) { return Buffer{}; }});
 }
 
 /// Shuffles pairs by key; `combine` makes one value of those of a key before.
@@ -122,7 +125,9 @@ template <Chain C, class F>
   using Buffer = CombiningBuffer<typename C::Value::first_type, typename C::Value::second_type, F>;
   const auto shared = std::make_shared<const F>(combine);
   return hash_stage<Buffer>(chain, name, parts,
-                            std::function<Buffer()>{[shared] { return Buffer{*shared}; }});
+                            std::function<Buffer(bool)>{[shared](bool is_prompt) {
+                              return Buffer{*shared, is_prompt};
+                            }});
 }
 
 }  // namespace starling::flow

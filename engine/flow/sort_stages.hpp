@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -62,10 +63,15 @@ template <class K>
   return stage;
 }
 
+/// The record of a sort by `KeyOf`. std::identity needs no key beside the record.
+template <class T, class K, class KeyOf>
+using SortRecord =
+    std::conditional_t<std::is_same_v<KeyOf, std::identity>, OwnSortKey<T>, WithSortKey<K, T>>;
+
 /// Shuffles records into ranges of keys, sorted within each.
 template <class K, Chain C, class KeyOf>
 [[nodiscard]] StagePtr sort_stage(const C& chain, const KeyOf& key_of, Part parts) {
-  using R = WithSortKey<K, typename C::Value>;
+  using R = SortRecord<typename C::Value, K, KeyOf>;
   // So many that the largest part is rarely twice as large as the mean.
   constexpr std::size_t samples_per_part = 32;
   const StagePtr samples = sample_stage<K>(chain, key_of, samples_per_part * parts);
@@ -74,9 +80,12 @@ template <class K, Chain C, class KeyOf>
     const RangePartitioner<K>& partitioner = *task.outputs<RangePartitioner<K>>(splitters)[0];
     BucketWriter<R, KeyOrder> writer{task, parts};
     c.run(task, task.part(), [&]<class T>(T&& record) {
-      K key = std::invoke(key_of, std::as_const(record));
+      decltype(auto) key = std::invoke(key_of, std::as_const(record));
       const Part part = partitioner.part_of(key, task.part(), c.parts());
-      writer.add(part, R{std::move(key), std::forward<T>(record)});
+      if constexpr (std::is_same_v<KeyOf, std::identity>)
+        writer.add(part, std::forward<T>(record));
+      else
+        writer.add(part, K{std::forward<decltype(key)>(key)}, std::forward<T>(record));
       return true;
     });
     return writer.finish();

@@ -83,12 +83,26 @@ class FlatMapChain : public NarrowChain<C> {
     this->input().run(task, part, [&](const auto& record) {
       auto&& range = std::invoke(f_, record);
       for (auto&& element : range)
-        if (!sink(static_cast<Value>(element))) return false;
+        if (!sink(value_of(element))) return false;
       return true;
     });
   }
 
  private:
+  using Range = Flattened<F, typename C::Value>;
+
+  /// Returns an element as a record, without a copy if possible.
+  template <class E>
+  static decltype(auto) value_of(E& element) {
+    if constexpr (!std::is_same_v<std::remove_const_t<E>, Value>)
+      return static_cast<Value>(element);
+    else if constexpr (Vector<Range> || Tuple<Range> ||
+                       !std::is_reference_v<std::ranges::range_reference_t<Range>>)
+      return std::move(element);
+    else
+      return std::as_const(element);
+  }
+
   F f_;
 };
 

@@ -12,12 +12,12 @@
 
 namespace starling::flow {
 
-/// The records that all tasks of a stage have for one part, in the order `Less`. Not thread-safe.
-template <class R, class Less>
+/// The records that all tasks of a stage have for one part, in an order. Not thread-safe.
+template <class R, class Order>
 class ShuffleReader {
  public:
   ShuffleReader(const Task& task, std::vector<const Run<R>*> runs)
-      : task_(task), reader_(merge_down<R, Less>(task, std::move(runs), made_)) {}
+      : task_(task), reader_(merge_down<R, Order>(task, std::move(runs), made_)) {}
   ShuffleReader(const Task& task, const StagePtr& shuffle, Part part)
       : ShuffleReader(task, runs_for(task.outputs<Buckets<R>>(shuffle), part)) {}
 
@@ -30,7 +30,7 @@ class ShuffleReader {
  private:
   const Task& task_;
   std::vector<std::unique_ptr<Run<R>>> made_;
-  MergeReader<R, Less> reader_;
+  MergeReader<R, Order> reader_;
 };
 
 /// The common part of all chains that read one stage. Most of them read the records that all parts
@@ -104,18 +104,17 @@ class PartitionChain : public StageReaderChain {
 };
 
 /// The records in the order of their keys.
-template <class K, class T>
+template <class R>
 class SortChain : public StageReaderChain {
  public:
-  using Value = T;
+  using Value = std::decay_t<decltype(std::declval<const R&>().record())>;
   using StageReaderChain::StageReaderChain;
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {
-    ShuffleReader<WithSortKey<K, T>, KeyOrder> reader{task, stage(), part};
+    ShuffleReader<R, KeyOrder> reader{task, stage(), part};
     read_all(
-        reader, part, [](const WithSortKey<K, T>& sorted) -> const T& { return sorted.value; },
-        sink);
+        reader, part, [](const R& sorted) -> const Value& { return sorted.record(); }, sink);
   }
 };
 

@@ -2,6 +2,7 @@
 /// Thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -17,6 +18,18 @@ namespace starling::flow {
 [[nodiscard]] inline std::uint64_t first_index(std::uint64_t size, Part part, Part parts) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>(Wide{size} * part / parts);
+}
+
+/// Calls `use(i)` for each index below `end`, in blocks without a call to the task, until `use`
+/// returns false.
+template <class Use>
+void for_each_index(const Task& task, std::uint64_t& i, std::uint64_t end, const Use& use) {
+  for (bool goes_on = true; goes_on && i < end;) {
+    const std::uint64_t begin = i;
+    const std::uint64_t block_end = std::min(end, begin + Task::asks_every);
+    for (; goes_on && i < block_end; ++i) goes_on = use(i);
+    task.count_read(i - begin);
+  }
 }
 
 /// The values of a vector, in its order.
@@ -41,13 +54,9 @@ class CollectionChain {
   void run(Task& task, Part part, const Sink& sink) const {
     std::uint64_t i = first_index(values_->size(), part, parts_);
     const std::uint64_t end = first_index(values_->size(), part + 1, parts_);
+    const std::vector<T>& values = *values_;
     run_located(
-        [&] {
-          for (; i < end; ++i) {
-            task.count_read();
-            if (!sink((*values_)[i])) return;
-          }
-        },
+        [&] { for_each_index(task, i, end, [&](std::uint64_t at) { return sink(values[at]); }); },
         [&] { return "collection: record " + std::to_string(i); });
   }
 
@@ -86,10 +95,7 @@ class GeneratorChain {
     const std::uint64_t end = first_index(count_, part + 1, parts_);
     run_located(
         [&] {
-          for (; i < end; ++i) {
-            task.count_read();
-            if (!sink(std::invoke(f_, i))) return;
-          }
+          for_each_index(task, i, end, [&](std::uint64_t at) { return sink(std::invoke(f_, at)); });
         },
         [&] { return name_ + ": record " + std::to_string(i); });
   }

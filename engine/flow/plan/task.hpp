@@ -59,10 +59,14 @@ class Task {
   /// The file to which tasks of this stage spill.
   [[nodiscard]] const std::shared_ptr<SpillFile>& file() const noexcept { return file_; }
 
-  /// Records that the task has read one more record of its sources.
-  void count_read() const {
-    constexpr std::uint64_t asks_every = 256;
-    if (++counts_.records_read % asks_every == 0 && is_stopped_ && is_stopped_())
+  /// After so many records, a task asks whether it was stopped.
+  static constexpr std::uint64_t asks_every = 256;
+
+  /// Records that the task has read more records of its sources, at most `asks_every`.
+  void count_read(std::uint64_t records = 1) const {
+    const std::uint64_t before = counts_.records_read / asks_every;
+    counts_.records_read += records;
+    if (counts_.records_read / asks_every > before && is_stopped_ && is_stopped_())
       throw TaskFailure{Error{"the job was stopped"}};
   }
   void count_written(std::uint64_t records, std::uint64_t bytes) const {

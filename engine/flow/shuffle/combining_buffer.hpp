@@ -2,6 +2,8 @@
 /// they come, so that a shuffle moves each key at most once a run. Not thread-safe.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,54 +21,117 @@ class CombiningBuffer {
  public:
   using Record = Keyed<K, V>;
 
-  explicit CombiningBuffer(const Combine& combine) : combine_(&combine) {}
+  /// If `is_prompt`, add() combines the record that it gets, so that an exception of `combine`
+  /// belongs to this record. Otherwise, add() is faster: records wait until the memory in which
+  /// their keys are searched has come into the cache. Both make the same records and bytes.
+  CombiningBuffer(const Combine& combine, bool is_prompt)
+      : combine_(&combine), is_prompt_(is_prompt) {}
 
-  /// Returns by how many bytes the buffer has grown.
-  std::size_t add(Record record) {
-    if (2 * (records_.size() + 1) > slots_.size()) grow();
-    std::uint32_t& slot = find(record);
-    if (slot == 0) {
-      const std::size_t bytes = footprint(record) + 2 * sizeof slot;
-      records_.push_back(std::move(record));
-      slot = static_cast<std::uint32_t>(records_.size());
-      return bytes;
+  /// Adds the record {hash, key, value}. Returns by how many bytes the buffer has grown.
+  template <class OfKey, class OfValue>
+  std::size_t add(std::uint64_t hash, OfKey&& key, OfValue&& value) {
+    Waiting& newest = waiting_[waiting_end_ % waiting_max];
+    const std::size_t grown = waiting_end_ < waiting_max ? 0 : end_waiting(newest);
+    newest.record = {hash, std::forward<OfKey>(key), std::forward<OfValue>(value)};
+    ++waiting_end_;
+    if (is_prompt_) {
+      newest.grown = insert(std::move(newest.record));
+    } else if (!slots_.empty()) {
+      // This is not in a function of its own, because gcc 12 would drop its calls.
+      const std::size_t mask = slots_.size() - 1;
+      __builtin_prefetch(&slots_[hash & mask]);
+      const Waiting& older = waiting_[(waiting_end_ + waiting_max / 2) % waiting_max];
+      const Slot& slot = slots_[older.record.hash & mask];
+      if (slot.place > 0) __builtin_prefetch(&records_[slot.place - 1]);
     }
-    V& value = records_[slot - 1].value;
-    const std::size_t before = owned_bytes(value);
-    value = std::invoke(*combine_, std::as_const(value), std::as_const(record.value));
-    const std::size_t after = owned_bytes(value);
-    return after > before ? after - before : 0;
+    return grown;
+  }
+  /// Combines the records that wait. Returns by how many bytes the buffer has grown.
+  std::size_t finish() {
+    std::size_t grown = 0;
+    const std::size_t begin = waiting_end_ - std::min(waiting_end_, waiting_max);
+    for (std::size_t i = begin; i < waiting_end_; ++i)
+      grown += end_waiting(waiting_[i % waiting_max]);
+    waiting_end_ = 0;
+    return grown;
   }
 
-  /// Returns the records in the order in which their keys came first.
+  /// Returns the records in the order in which their keys came first. Call finish() before.
   [[nodiscard]] std::vector<Record> take() {
     slots_.clear();
     return std::exchange(records_, {});
   }
 
  private:
-  /// Returns the slot of the record's key: that with a record of this key, or else an empty one.
-  std::uint32_t& find(const Record& record) {
+  static constexpr std::size_t waiting_max = 16;
+
+  struct Waiting {
+    Record record{};
+    /// By how much a prompt buffer has grown. Reported as late as otherwise, so that each run ends
+    /// with the same record.
+    std::size_t grown = 0;
+  };
+
+  struct Slot {
+    /// The upper half of the hash. Where it differs, no record needs to be read.
+    std::uint32_t tag = 0;
+    /// The position of the record plus 1; 0 if the slot is empty.
+    std::uint32_t place = 0;
+  };
+
+  static std::uint32_t tag_of(std::uint64_t hash) {
+    return static_cast<std::uint32_t>(hash >> 32U);
+  }
+
+  std::size_t end_waiting(Waiting& waiting) {
+    return is_prompt_ ? waiting.grown : insert(std::move(waiting.record));
+  }
+
+  /// Returns by how many bytes the buffer has grown.
+  std::size_t insert(Record&& record) {
+    if (2 * (records_.size() + 1) > slots_.size()) grow();
+    Slot& slot = find(record.hash, record.key);
+    if (slot.place == 0) {
+      records_.push_back(std::move(record));
+      slot = {tag_of(records_.back().hash), static_cast<std::uint32_t>(records_.size())};
+      return footprint(records_.back()) + 2 * sizeof slot;
+    }
+    V& sum = records_[slot.place - 1].value;
+    const std::size_t before = owned_bytes(sum);
+    sum = std::invoke(*combine_, std::as_const(sum), std::as_const(record.value));
+    const std::size_t after = owned_bytes(sum);
+    return after > before ? after - before : 0;
+  }
+
+  /// Returns the slot of a key: that with a record of this key, or else an empty one.
+  Slot& find(std::uint64_t hash, const K& key) {
     const std::size_t mask = slots_.size() - 1;
-    for (std::size_t i = record.hash & mask;; i = (i + 1) & mask) {
-      if (slots_[i] == 0) return slots_[i];
-      const Record& other = records_[slots_[i] - 1];
-      if (other.hash == record.hash && other.key == record.key) return slots_[i];
+    for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
+      Slot& slot = slots_[i];
+      if (slot.place == 0) return slot;
+      if (slot.tag != tag_of(hash)) continue;
+      const Record& record = records_[slot.place - 1];
+      if (record.hash == hash && record.key == key) return slot;
     }
   }
 
   void grow() {
-    constexpr std::size_t slots_min = 16;
-    slots_.assign(slots_.empty() ? slots_min : 2 * slots_.size(), 0);
+    constexpr std::size_t slots_min = 64;
+    slots_.assign(slots_.empty() ? slots_min : 2 * slots_.size(), Slot{});
     for (std::size_t i = 0; i < records_.size(); ++i)
-      find(records_[i]) = static_cast<std::uint32_t>(i + 1);
+      find(records_[i].hash, records_[i].key) = {tag_of(records_[i].hash),
+                                                 static_cast<std::uint32_t>(i + 1)};
   }
 
   const Combine* combine_;
+  bool is_prompt_;
   std::vector<Record> records_;
-  /// A hash table with open addressing, at most half full. A slot has the position of a record plus
-  /// 1, or 0. Its size is a power of two.
-  std::vector<std::uint32_t> slots_;
+  /// A hash table with open addressing, at most half full. Its size is a power of two.
+  std::vector<Slot> slots_;
+  /// The last records that have come: number i at i % waiting_max.
+  std::array<Waiting, waiting_max> waiting_{};
+  /// The number of records that have come since the last finish().
+  std::size_t waiting_end_ = 0;
 };
 
 }  // namespace starling::flow

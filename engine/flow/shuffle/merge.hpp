@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -14,56 +16,76 @@ namespace starling::flow {
 /// The most runs that are merged at once. Each that is spilled takes a block of memory.
 inline constexpr std::size_t merged_runs_max = 64;
 
-/// Reads runs in the order `Less`. Equal records come in the order of their runs, and those of one
-/// run in their own order. Requires: the runs outlive the reader.
-template <class R, class Less>
+/// Reads runs in an order. Equal records come in the order of their runs, and those of one run in
+/// their own order. Requires: the runs outlive the reader.
+template <class R, class Order>
 class MergeReader {
  public:
   explicit MergeReader(const std::vector<const Run<R>*>& runs) {
     for (const Run<R>* run : runs) {
-      readers_.emplace_back(*run);
-      if (readers_.back().get()) heap_.push_back(readers_.size() - 1);
+      RunReader<R>& reader = readers_.emplace_back(*run);
+      if (reader.get()) heap_.push_back({Order::rank(*reader.get()), readers_.size(), &reader});
     }
-    std::ranges::make_heap(heap_, comes_later());
+    for (std::size_t i = heap_.size() / 2; i > 0; --i) sift_down(i - 1);
   }
 
   /// Returns the record at which the reader is; null after the last.
   [[nodiscard]] const R* get() const {
-    return heap_.empty() ? nullptr : readers_[heap_.front()].get();
+    return heap_.empty() ? nullptr : heap_.front().reader->get();
   }
 
   void advance() {
-    readers_[heap_.front()].advance();
-    // Most often the same run has the next record, or there is only one.
-    if (heap_.size() == 1 && readers_[heap_.front()].get()) return;
-    std::ranges::pop_heap(heap_, comes_later());
-    if (readers_[heap_.back()].get())
-      std::ranges::push_heap(heap_, comes_later());
-    else
+    Head& head = heap_.front();
+    head.reader->advance();
+    if (const R* record = head.reader->get()) {
+      head.rank = Order::rank(*record);
+    } else {
+      head = heap_.back();
       heap_.pop_back();
+    }
+    if (heap_.size() > 1) sift_down(0);
   }
 
  private:
-  /// The order of a heap whose front comes first.
-  auto comes_later() const {
-    return [this](std::size_t a, std::size_t b) {
-      const R& left = *readers_[a].get();
-      const R& right = *readers_[b].get();
-      const Less less;
-      if (less(left, right)) return false;
-      if (less(right, left)) return true;
-      return a > b;
-    };
+  /// A run that has records left.
+  struct Head {
+    /// The rank of its next record.
+    std::uint64_t rank = 0;
+    std::size_t position = 0;
+    RunReader<R>* reader = nullptr;
+
+    [[nodiscard]] bool comes_before(const Head& other) const {
+      if (rank != other.rank) return rank < other.rank;
+      const R& record = *reader->get();
+      const R& other_record = *other.reader->get();
+      return position < other.position ? !Order::less(other_record, record)
+                                       : Order::less(record, other_record);
+    }
+  };
+
+  /// Moves the head at `i` down the heap until it comes before those below it.
+  void sift_down(std::size_t i) {
+    const Head moved = heap_[i];
+    for (;;) {
+      std::size_t below = 2 * i + 1;
+      if (below >= heap_.size()) break;
+      if (below + 1 < heap_.size() && heap_[below + 1].comes_before(heap_[below])) ++below;
+      if (!heap_[below].comes_before(moved)) break;
+      heap_[i] = heap_[below];
+      i = below;
+    }
+    heap_[i] = moved;
   }
 
   std::deque<RunReader<R>> readers_;
-  std::vector<std::size_t> heap_;
+  /// A binary heap; the head that comes first is in front.
+  std::vector<Head> heap_;
 };
 
 /// Merges groups of consecutive runs into spilled runs until at most `merged_runs_max` are left.
 /// `made` owns the runs that this makes. Runs in memory count too, so that one rule bounds both
 /// memory and files.
-template <class R, class Less>
+template <class R, class Order>
 [[nodiscard]] std::vector<const Run<R>*> merge_down(const Task& task,
                                                     std::vector<const Run<R>*> runs,
                                                     std::vector<std::unique_ptr<Run<R>>>& made) {
@@ -73,7 +95,7 @@ template <class R, class Less>
       const auto first = runs.begin() + static_cast<std::ptrdiff_t>(begin);
       const auto last = runs.begin() +
                         static_cast<std::ptrdiff_t>(std::min(begin + merged_runs_max, runs.size()));
-      MergeReader<R, Less> reader{{first, last}};
+      MergeReader<R, Order> reader{{first, last}};
       RunSpiller<R> spiller{task};
       for (; reader.get(); reader.advance()) spiller.add(*reader.get());
       made.push_back(std::make_unique<Run<R>>(spiller.finish()));

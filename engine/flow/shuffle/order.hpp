@@ -2,11 +2,31 @@
 /// thread-safe to read.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <tuple>
 #include <utility>
 
+#include "starling/engine/flow/values/hash.hpp"
+#include "starling/engine/flow/values/kinds.hpp"
+
 namespace starling::flow {
+
+/// Returns a number that is never larger for the lesser of two keys, so that most comparisons need
+/// no more than this number.
+template <class K>
+[[nodiscard]] std::uint64_t rank_of(const K& key) noexcept {
+  if constexpr (Text<K>) {
+    return __builtin_bswap64(first_bytes(key));
+  } else if constexpr (std::unsigned_integral<K>) {
+    return key;
+  } else if constexpr (std::signed_integral<K>) {
+    return static_cast<std::uint64_t>(key) ^ (std::uint64_t{1} << 63U);
+  } else if constexpr (Tuple<K>) {
+    if constexpr (std::tuple_size_v < K >> 0) return rank_of(std::get<0>(key));
+  }
+  return 0;
+}
 
 /// A pair of a key and a value, with the hash of the key, by which its run is sorted.
 template <class K, class V>
@@ -24,13 +44,30 @@ struct WithSortKey {
   K key{};
   T value{};
 
+  [[nodiscard]] const T& record() const noexcept { return value; }
   static constexpr auto fields(auto& m) { return std::tie(m.key, m.value); }
 };
 
-/// Compares no record as less than another, so a stable sort keeps the order of arrival.
+/// A record that sort_by() sorts by itself.
+template <class T>
+struct OwnSortKey {
+  T key{};
+
+  [[nodiscard]] const T& record() const noexcept { return key; }
+  static constexpr auto fields(auto& m) { return std::tie(m.key); }
+};
+
+/// The orders of runs. `rank(a) < rank(b)` implies that a comes before b; of records with equal
+/// ranks, `less` decides.
+
+/// The order of arrival.
 struct ArrivalOrder {
   template <class R>
-  bool operator()(const R&, const R&) const noexcept {
+  static std::uint64_t rank(const R&) noexcept {
+    return 0;
+  }
+  template <class R>
+  static bool less(const R&, const R&) noexcept {
     return false;
   }
 };
@@ -39,15 +76,23 @@ struct ArrivalOrder {
 /// read one after another, without an order of the keys; keys that differ may share a hash.
 struct HashOrder {
   template <class R>
-  bool operator()(const R& a, const R& b) const noexcept {
-    return a.hash < b.hash;
+  static std::uint64_t rank(const R& record) noexcept {
+    return record.hash;
+  }
+  template <class R>
+  static bool less(const R&, const R&) noexcept {
+    return false;
   }
 };
 
 /// Orders records by their key.
 struct KeyOrder {
   template <class R>
-  bool operator()(const R& a, const R& b) const {
+  static std::uint64_t rank(const R& record) noexcept {
+    return rank_of(record.key);
+  }
+  template <class R>
+  static bool less(const R& a, const R& b) {
     return a.key < b.key;
   }
 };

@@ -19,18 +19,28 @@ concept HashedByUser = requires(const T& value) {
   { hash_value(value) } -> std::convertible_to<std::uint64_t>;
 };
 
+/// Returns the first eight bytes as a little-endian number; zeros stand for missing ones.
+[[nodiscard]] inline std::uint64_t first_bytes(std::string_view bytes) noexcept {
+  const auto load = [&bytes]<class Word>(Word word, std::size_t offset) -> std::uint64_t {
+    std::memcpy(&word, bytes.data() + offset, sizeof word);
+    return word;
+  };
+  const std::size_t size = bytes.size();
+  if (size >= 8) return load(std::uint64_t{}, 0);
+  // Two words that overlap: a copy of a size that varies would be a loop.
+  if (size >= 4)
+    return load(std::uint32_t{}, 0) | load(std::uint32_t{}, size - 4) << 8 * (size - 4);
+  if (size >= 2)
+    return load(std::uint16_t{}, 0) | load(std::uint16_t{}, size - 2) << 8 * (size - 2);
+  return size > 0 ? load(std::uint8_t{}, 0) : 0;
+}
+
 /// Hashes bytes, eight at a time.
 [[nodiscard]] inline std::uint64_t hash_bytes(std::string_view bytes) noexcept {
   std::uint64_t hash = mix(bytes.size());
-  while (bytes.size() >= sizeof hash) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data(), sizeof word);
-    hash = mix(hash ^ word);
-    bytes.remove_prefix(sizeof word);
-  }
-  std::uint64_t rest = 0;
-  std::memcpy(&rest, bytes.data(), bytes.size());
-  return mix(hash ^ rest);
+  for (; bytes.size() >= sizeof hash; bytes.remove_prefix(sizeof hash))
+    hash = mix(hash ^ first_bytes(bytes));
+  return mix(hash ^ first_bytes(bytes));
 }
 
 /// Hashes a key. Equal keys have equal hashes: -0.0 hashes like 0.0.

@@ -15,11 +15,12 @@ constexpr std::uint64_t columns_max = 1'000'000;
 
 std::vector<std::string> split_at_spaces(std::string_view line) {
   std::vector<std::string> columns;
-  for (std::size_t end = 0;;) {
-    const std::size_t begin = line.find_first_not_of(" \t", end);
-    if (begin == line.npos) return columns;
-    end = std::min(line.find_first_of(" \t", begin), line.size());
-    columns.emplace_back(line.substr(begin, end - begin));
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  for (auto end = line.begin();;) {
+    const auto begin = std::find_if_not(end, line.end(), is_space);
+    if (begin == line.end()) return columns;
+    end = std::find_if(begin, line.end(), is_space);
+    columns.emplace_back(begin, end);
   }
 }
 

@@ -8,8 +8,9 @@
 namespace starling::program {
 namespace {
 
-using Row = std::vector<std::string>;
-using Rows = flow::Set<std::pair<std::string, Row>>;
+/// A key, and the other columns of its row as text of the result.
+using Row = std::pair<std::string, std::string>;
+using Rows = flow::Set<Row>;
 
 /// One of the two tables.
 struct JoinTable {
@@ -41,9 +42,19 @@ Result<JoinTable> open_table(std::vector<std::string> files, const ColumnFlags& 
   return table;
 }
 
-/// Splits a line into its key and its other columns.
-std::pair<std::string, Row> row_of(const std::string& line, const JoinTable& table) {
-  Row columns = split_columns(line, table.format.separator);
+/// Returns columns as text that follows another column in a line of the result.
+std::string rest_of_line(const std::vector<std::string>& columns, Separator separator) {
+  std::string text;
+  for (const std::string& column : columns) {
+    text += separator == Separator::comma ? ',' : '\t';
+    text += join_columns({column}, separator);
+  }
+  return text;
+}
+
+/// Splits a line into its key and its other columns. `separator` is that of the result.
+Row row_of(const std::string& line, const JoinTable& table, Separator separator) {
+  auto columns = split_columns(line, table.format.separator);
   if (columns.size() != table.columns)
     throw std::invalid_argument{"the line has " + print_count(columns.size(), "column") +
                                 ", and the first line has " + std::to_string(table.columns) +
@@ -51,28 +62,39 @@ std::pair<std::string, Row> row_of(const std::string& line, const JoinTable& tab
   const auto at = columns.begin() + static_cast<std::ptrdiff_t>(table.key);
   std::string key = std::move(*at);
   columns.erase(at);
-  return {std::move(key), std::move(columns)};
+  return {std::move(key), rest_of_line(columns, separator)};
 }
 
-Result<Rows> rows_of(const flow::MapReduce& engine, const JoinTable& table) {
+Result<Rows> rows_of(const flow::MapReduce& engine, const JoinTable& table, Separator separator) {
   const auto lines = engine.text(table.files, table.format.has_header);
   if (!lines) return lines.error();
   return Rows{lines->filter([](const std::string& line) { return !is_blank(line); })
-                  .map([table](const std::string& line) { return row_of(line, table); })};
+                  .map([table, separator](const std::string& line) {
+                    return row_of(line, table, separator);
+                  })};
+}
+
+/// Returns the empty columns of a row that the table lacks.
+std::string no_rest(const JoinTable& table, Separator separator) {
+  const std::size_t columns = std::max<std::size_t>(table.columns, 1) - 1;
+  return rest_of_line(std::vector<std::string>(columns), separator);
 }
 
 /// Returns a function that makes a line of a joined pair.
 auto line_maker(const JoinTable& left, const JoinTable& right) {
-  return [separator = left.format.separator, left_columns = std::max<std::size_t>(left.columns, 1),
-          right_columns = std::max<std::size_t>(right.columns, 1)](
-             const std::string& key, const std::optional<Row>& on_left,
-             const std::optional<Row>& on_right) {
-    Row columns{key};
-    const Row no_left(left_columns - 1);
-    const Row no_right(right_columns - 1);
-    for (const std::string& column : on_left ? *on_left : no_left) columns.push_back(column);
-    for (const std::string& column : on_right ? *on_right : no_right) columns.push_back(column);
-    return join_columns(columns, separator);
+  const Separator separator = left.format.separator;
+  const auto text_of = []<class T>(const T& rest,
+                                   const std::string& no_rest) -> const std::string& {
+    if constexpr (std::is_same_v<T, std::string>)
+      return rest;
+    else
+      return rest ? *rest : no_rest;
+  };
+  return [separator, text_of, no_left = no_rest(left, separator),
+          no_right = no_rest(right, separator)](const auto& joined) {
+    const auto& [on_left, on_right] = joined.second;
+    return join_columns({joined.first}, separator) + text_of(on_left, no_left) +
+           text_of(on_right, no_right);
   };
 }
 
@@ -113,13 +135,11 @@ Result<flow::Set<std::string>> JoinFiles::run(FlowContext& context) const {
   if (!left) return left.error();
   const auto right_table = open_table(right, format, "with-column", right_column);
   if (!right_table) return right_table.error();
-  const auto rows = rows_of(context.engine(), *left);
+  const auto rows = rows_of(context.engine(), *left, left->format.separator);
   if (!rows) return rows.error();
-  const auto right_rows = rows_of(context.engine(), *right_table);
+  const auto right_rows = rows_of(context.engine(), *right_table, left->format.separator);
   if (!right_rows) return right_rows.error();
-  const auto to_line = [make = line_maker(*left, *right_table)](const auto& joined) {
-    return make(joined.first, joined.second.first, joined.second.second);
-  };
+  const auto to_line = line_maker(*left, *right_table);
   using Lines = flow::Set<std::string>;
   if (kind == Kind::inner) return Lines{rows->join(*right_rows).map(to_line)};
   if (kind == Kind::left) return Lines{rows->left_join(*right_rows).map(to_line)};

@@ -1,7 +1,8 @@
 #include "starling/tools/run/flows/page_rank.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <tuple>
 
 #include "starling/tools/run/flows/top.hpp"
@@ -12,8 +13,8 @@ namespace {
 using Name = std::string;
 /// A link from a node to another.
 using Link = std::pair<Name, Name>;
-/// The targets of a node's links.
-using Targets = std::vector<Name>;
+/// The targets of a node's links, each with an LF behind it. One text is copied faster than many.
+using Targets = std::string;
 
 struct NodeState {
   Targets targets;
@@ -28,46 +29,50 @@ using Ranks = flow::Set<std::pair<Name, NodeState>>;
 
 /// Returns each node with its links.
 Graph graph_of(const flow::Set<Link>& links) {
-  const auto nodes =
-      links.flat_map([](const Link& link) {
-             return std::array{link.first, link.second};
-           })
-          .distinct()
-          .map([](const Name& node) {
-            return std::pair{node, true};
-          });
-  return nodes.left_join(links.group_by_key()).map([](const auto& joined) {
-    const auto& targets = joined.second.second;
-    return std::pair{joined.first, targets ? *targets : Targets{}};
+  const auto targets = links.map([](const Link& link) {
+                              return std::pair{link.second, true};
+                            })
+                           .reduce_by_key(std::logical_or<>{});
+  return links.cogroup(targets).map([](const auto& node) {
+    Targets all;
+    for (const Name& target : node.second.first) all += target + '\n';
+    return std::pair{node.first, all};
   });
 }
 
-Result<double> sum_of(const Ranks& ranks, double (*value)(const NodeState&)) {
-  const auto add = [value](double sum, const auto& node) { return sum + value(node.second); };
-  return ranks.fold(0.0, add, std::plus<>{});
+/// The sums over all nodes of the ranks without links, and of the changes of ranks.
+using Sums = std::pair<double, double>;
+
+Result<Sums> sums_of(const Ranks& ranks) {
+  const auto add = [](const Sums& sums, const auto& node) {
+    const NodeState& state = node.second;
+    return Sums{sums.first + (state.targets.empty() ? state.rank : 0), sums.second + state.change};
+  };
+  return ranks.fold(Sums{}, add, [](const Sums& a, const Sums& b) {
+    return Sums{a.first + b.first, a.second + b.second};
+  });
 }
 
 /// Describes one iteration.
-Ranks next_ranks(const Graph& graph, const Ranks& ranks, double damping, double nodes,
-                 double dangling) {
+Ranks next_ranks(const Ranks& ranks, double damping, double nodes, double dangling) {
   const auto shares = ranks.flat_map([](const auto& node) {
     const NodeState& state = node.second;
-    // The node itself gets a share of 0, so that each node is in the sums.
-    std::vector<std::pair<Name, double>> sent{{node.first, 0.0}};
-    for (const Name& target : state.targets)
-      sent.push_back({target, state.rank / static_cast<double>(state.targets.size())});
+    const auto links = static_cast<std::size_t>(std::ranges::count(state.targets, '\n'));
+    std::vector<std::pair<Name, double>> sent;
+    sent.reserve(links);
+    for (std::size_t begin = 0; begin < state.targets.size();) {
+      const std::size_t end = state.targets.find('\n', begin);
+      sent.emplace_back(state.targets.substr(begin, end - begin),
+                        state.rank / static_cast<double>(links));
+      begin = end + 1;
+    }
     return sent;
   });
-  const auto old_ranks = ranks.map([](const auto& node) {
-    return std::pair{node.first, node.second.rank};
+  return ranks.left_join(shares.reduce_by_key(std::plus<>{})).map([=](const auto& joined) {
+    const auto& [old, received] = joined.second;
+    const double rank = (1 - damping) / nodes + damping * (received.value_or(0) + dangling / nodes);
+    return std::pair{joined.first, NodeState{old.targets, rank, std::abs(rank - old.rank)}};
   });
-  return graph.join(shares.reduce_by_key(std::plus<>{}).join(old_ranks))
-      .map([=](const auto& joined) {
-        const auto& [targets, sums] = joined.second;
-        const auto& [received, old_rank] = sums;
-        const double rank = (1 - damping) / nodes + damping * (received + dangling / nodes);
-        return std::pair{joined.first, NodeState{targets, rank, std::abs(rank - old_rank)}};
-      });
 }
 
 }  // namespace
@@ -108,25 +113,22 @@ Result<flow::Set<std::string>> PageRank::run(FlowContext& context) const {
     return std::pair{node.first, NodeState{node.second, 1 / nodes, 0}};
   });
   std::uint64_t done_iterations = 0;
-  double change = 0;
+  auto sums = sums_of(ranks);
+  if (!sums) return sums.error();
   while (done_iterations < iterations) {
-    const auto dangling = sum_of(
-        ranks, [](const NodeState& state) { return state.targets.empty() ? state.rank : 0; });
-    if (!dangling) return dangling.error();
     auto next = ranks.iterate(1, [&](const Ranks& before, std::uint32_t) {
-      return next_ranks(graph, before, damping, nodes, *dangling);
+      return next_ranks(before, damping, nodes, sums->first);
     });
     if (!next) return std::move(next).error();
     ranks = *std::move(next);
     ++done_iterations;
-    const auto changed = sum_of(ranks, [](const NodeState& state) { return state.change; });
-    if (!changed) return changed.error();
-    change = *changed;
-    if (change < tolerance) break;
+    sums = sums_of(ranks);
+    if (!sums) return sums.error();
+    if (sums->second < tolerance) break;
   }
   context.add_figure("nodes", nodes);
   context.add_figure("iterations", static_cast<double>(done_iterations));
-  context.add_figure("change", change);
+  context.add_figure("change", sums->second);
   const auto named = ranks.map([](const auto& node) {
     return std::pair{node.first, node.second.rank};
   });

@@ -51,9 +51,7 @@ Result<flow::Set<std::string>> SortLines::run(FlowContext& context) const {
   const bool has_column = !column.empty() || is_numeric;
   const auto index = find_column("column", column.empty() ? "1" : column, file, columns);
   if (!index) return index.error();
-  if (!has_column)
-    return sorted_by(
-        *lines, [](const std::string& line) { return line; }, is_descending);
+  if (!has_column) return sorted_by(*lines, std::identity{}, is_descending);
   const auto column_of = [index = *index, separator = columns.separator](const std::string& line) {
     return column_at(split_columns(line, separator), index);
   };

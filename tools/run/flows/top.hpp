@@ -23,15 +23,18 @@ template <class T, class C, class KeyOf>
                                                        const KeyOf& key_of, std::uint64_t top) {
   using Lines = flow::Set<std::string>;
   if (top == 0) return Lines{set.sort_by(key_of).map(flow::line_of<T>)};
-  const auto first = [&key_of, top](std::vector<T> records) {
-    const auto less = [&](const T& a, const T& b) { return key_of(a) < key_of(b); };
+  const auto less = [&key_of](const T& a, const T& b) { return key_of(a) < key_of(b); };
+  const auto first = [less, top](std::vector<T> records) {
     std::ranges::stable_sort(records, less);
     if (records.size() > top) records.resize(top);
     return records;
   };
-  const auto add = [top, first](std::vector<T>&& records, const T& record) {
+  // From `top` records on, the first `top` of them are sorted.
+  const auto add = [less, top, first](std::vector<T>&& records, const T& record) {
+    if (records.size() >= top && !less(record, records[top - 1])) return std::move(records);
     records.push_back(record);
-    return records.size() < 2 * top ? std::move(records) : first(std::move(records));
+    return records.size() == top || records.size() == 2 * top ? first(std::move(records))
+                                                              : std::move(records);
   };
   const auto merge = [first](const std::vector<T>& a, const std::vector<T>& b) {
     std::vector<T> all = a;
