@@ -6,6 +6,7 @@
 /// ten_maps: the sum of ten maps of 2^20 numbers in a vector, with one thread and one part.
 /// ten_maps_by_hand: the same as one loop.
 /// ten_maps_erased: the same, with the chain hidden behind Set<T> after the fifth map.
+/// generated_maps, generated_maps_by_hand: the first two for 10^8 numbers that are generated.
 #include <benchmark/benchmark.h>
 
 #include <functional>
@@ -69,6 +70,34 @@ void ten_maps_by_hand(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(size));
 }
 BENCHMARK(ten_maps_by_hand);
+
+void generated_maps(benchmark::State& state) {
+  const auto count = static_cast<std::uint64_t>(state.range(0));
+  const auto numbers = flow::MapReduce::make({.threads = 1, .parts = 1})
+                           .value()
+                           .generate(count, [](std::uint64_t i) { return i; });
+  const auto maps = five_maps(five_maps(numbers));
+  for (auto _ : state) {
+    const auto sum = maps.fold(std::uint64_t{0}, std::plus<>{}, std::plus<>{});
+    benchmark::DoNotOptimize(sum.value());
+  }
+}
+BENCHMARK(generated_maps)->Arg(100'000'000)->Unit(benchmark::kSecond)->UseRealTime();
+
+void generated_maps_by_hand(benchmark::State& state) {
+  auto count = static_cast<std::uint64_t>(state.range(0));
+  benchmark::DoNotOptimize(count);
+  for (auto _ : state) {
+    std::uint64_t sum = 0;
+    for (std::uint64_t number = 0; number < count; ++number) {
+      std::uint64_t x = number;
+      for (int i = 0; i < 10; ++i) x = step(x);
+      sum += x;
+    }
+    benchmark::DoNotOptimize(sum);
+  }
+}
+BENCHMARK(generated_maps_by_hand)->Arg(100'000'000)->Unit(benchmark::kSecond)->UseRealTime();
 
 }  // namespace
 }  // namespace starling::benchmarks
