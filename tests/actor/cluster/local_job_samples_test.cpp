@@ -56,8 +56,8 @@ TEST_P(LocalJobSamples, AreEachTakenOnceAnEpochIfANodeJoins) {
   join(nodes_, nodes_.add({joiner}), joiner);
   EXPECT_EQ(counts(), std::vector<int>(samples, epochs));
   // Under asp, one worker may make more steps than another.
-  if (std::string_view{GetParam().second} != "asp")
-    EXPECT_LT(nodes_.step(1), 120U) << "six workers alone would make 120 steps each";
+  if (std::string_view{GetParam().second} == "asp") return;
+  EXPECT_LT(nodes_.step(1), 120U) << "six workers alone would make 120 steps each";
 }
 
 TEST_P(LocalJobSamples, AreEachTakenOnceAnEpochIfANodeLeaves) {

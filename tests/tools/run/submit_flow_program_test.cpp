@@ -131,27 +131,34 @@ TEST_F(NodesWithFlows, ShowThemInStatusAndJobs) {
   EXPECT_FALSE(contains(status(), "step")) << status();
   EXPECT_FALSE(contains(status(), "range")) << status();
   EXPECT_FALSE(contains(status(), "model")) << status();
-  const Json running = job();
+  Json running;
+  // The nodes report one after another.
+  EXPECT_TRUE(wait_until([&] {
+    running = job();
+    return running["flow"]["workers"] == 4;
+  })) << running;
   EXPECT_EQ(running["settings"]["flow"], "pagerank") << running;
   EXPECT_EQ(running["settings"]["flow.iterations"], "10000") << running;
   EXPECT_EQ(running["settings"]["workers"], "4") << running;
   EXPECT_EQ(running["settings"]["input"].size(), 2U) << running;
   EXPECT_FALSE(running.contains("updates")) << running;
   EXPECT_EQ(running["flow"]["name"], "pagerank") << running;
-  EXPECT_EQ(running["flow"]["workers"], 4) << running;
   EXPECT_EQ(running["flow"]["parts_again"], 0) << running;
   EXPECT_EQ(running["flow"]["parts_again_is_minimum"], false) << running;
   for (const Json& member : running["members"]) {
     EXPECT_TRUE(member["works"].is_boolean()) << member;
     EXPECT_FALSE(member.contains("step")) << member;
   }
-  ASSERT_TRUE(wait_until([&] { return job()["flow"]["stage"]["action"] >= 2; })) << job();
-  const Json stage = job()["flow"]["stage"];
+  Json stage;
+  ASSERT_TRUE(wait_until([&] {
+    stage = job()["flow"]["stage"];
+    return stage["action"] >= 2;
+  })) << job();
   EXPECT_GE(stage["number"], 1) << stage;
   EXPECT_LE(stage["number"], stage["stages"]) << stage;
   EXPECT_LE(stage["parts_done"], stage["parts"]) << stage;
   EXPECT_FALSE(stage["operations"].get<std::string>().empty()) << stage;
-  EXPECT_TRUE(contains(status(), "  action ")) << status();
+  EXPECT_TRUE(wait_until([&] { return contains(status(), "  action "); })) << status();
   EXPECT_TRUE(contains(status(), "  0 parts computed again\n")) << status();
   const ProgramResult jobs = starling(work_, "jobs" + to(0));
   EXPECT_FALSE(contains(jobs.out, "update")) << jobs.out;
