@@ -122,7 +122,8 @@ TEST(Samples, SourcesThatCannotBeLoadedAreErrors) {
 }
 
 TEST(Samples, ErrorsNameTheSourceAndTheRecord) {
-  const auto set = samples(make_engine(2), "digits:n=40").value();
+  // With more threads, a later record may fail twice first.
+  const auto set = samples(make_engine(1), "digits:n=40").value();
   const auto refuse = [](const Sample& sample) {
     if (sample.label == 7) throw std::runtime_error{"a seven"};
     return sample;
