@@ -61,6 +61,14 @@ std::size_t printable_size(std::string_view text) {
   return is_overlong || is_control ? 0 : size;
 }
 
+template <class Number>
+std::string print_shortest(Number number) {
+  if (std::isnan(number)) return "nan";  // to_chars would print the sign of a NaN
+  std::array<char, 32> text{};
+  const auto [end, fault] = std::to_chars(text.data(), text.data() + text.size(), number);
+  return fault == std::errc{} ? std::string{text.data(), end} : std::to_string(number);
+}
+
 }  // namespace
 
 std::string_view trim(std::string_view text) {
@@ -154,12 +162,8 @@ std::string print_duration(Duration duration) {
   return "0s";
 }
 
-std::string print_number(double number) {
-  if (std::isnan(number)) return "nan";  // to_chars would print the sign of a NaN
-  std::array<char, 32> text{};
-  const auto [end, fault] = std::to_chars(text.data(), text.data() + text.size(), number);
-  return fault == std::errc{} ? std::string{text.data(), end} : std::to_string(number);
-}
+std::string print_number(double number) { return print_shortest(number); }
+std::string print_float(float number) { return print_shortest(number); }
 
 std::string print_percent(double share) {
   // A hundredth of 7 has no exact double, so 100 times it may be a little above 7.

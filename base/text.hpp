@@ -54,6 +54,9 @@ void split(Text&& text, char separator) = delete;
 
 /// Returns the shortest decimal text that parse_number reads back to the same double.
 [[nodiscard]] std::string print_number(double number);
+/// Returns the shortest decimal text that is nearest to this float: 0.1 where print_number() of the
+/// same value as a double has 17 digits.
+[[nodiscard]] std::string print_float(float number);
 /// Returns a share as a percentage, "7%": the shortest number of which a hundredth is the share, or
 /// nearly the share if there is no such double.
 [[nodiscard]] std::string print_percent(double share);

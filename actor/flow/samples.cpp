@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "starling/base/text.hpp"
 #include "starling/engine/flow/values/hash.hpp"
 #include "starling/models/data/load.hpp"
 #include "starling/models/data/missing.hpp"
@@ -60,6 +61,14 @@ float label_of(const models::Table& table, std::size_t row) {
 }
 
 }  // namespace
+
+std::string print(const SparseSample& sample) {
+  std::string line = print_float(sample.label);
+  for (std::size_t i = 0; i < sample.columns.size(); ++i)
+    line += ' ' + std::to_string(sample.columns[i] + std::uint64_t{1}) + ':' +
+            print_float(sample.values[i]);
+  return line;
+}
 
 Result<Set<Sample>> samples(const MapReduce& engine, models::Table table, const std::string& name) {
   if (table.is_sparse()) return Error{name + ": is sparse; valid: sparse_samples()"};

@@ -43,6 +43,10 @@ struct SparseSample {
   static constexpr auto fields(auto& m) { return std::tie(m.columns, m.values, m.label); }
 };
 
+/// Returns a sparse sample as a line of a LIBSVM file, whose indices begin with 1. Other records,
+/// and dense samples, become lines with tabs (line_of() in save_text.hpp).
+[[nodiscard]] std::string print(const SparseSample& sample);
+
 /// Returns the rows of a table, in their order; each part is a range of rows. A missing number of a
 /// file that was read with missing=mean is replaced by the mean of its column. The set holds the
 /// table. Plans and errors call it `name`. An Error says that the table is sparse, or that a column

@@ -1,34 +1,50 @@
 /// Saves a data set as text.
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "starling/actor/flow/output_folder.hpp"
+#include "starling/base/fields.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/flow/set.hpp"
 
 namespace starling::flow {
 
-/// Returns a record as a line: text and numbers as they are, and the elements of pairs and tuples
+/// Returns a record as a line: print(record) if the namespace of a struct has that function, text
+/// and numbers as they are, and the elements of pairs, tuples and vectors and the fields of structs
 /// with tabs between them.
 template <class T>
 [[nodiscard]] std::string line_of(const T& record) {
   if constexpr (Text<T>) {
     return record;
+  } else if constexpr (std::is_same_v<T, float>) {
+    return print_float(record);
   } else if constexpr (std::floating_point<T>) {
     return print_number(static_cast<double>(record));
   } else if constexpr (Arithmetic<T>) {
     return std::to_string(record);
+  } else if constexpr (Fielded<T> && requires {
+                         { print(record) } -> std::same_as<std::string>;
+                       }) {
+    return print(record);
   } else {
-    static_assert(
-        Tuple<T>,
-        "save_text(): records must be text, numbers, or tuples of these; map() makes text "
-        "of others");
+    static_assert(Tuple<T> || Vector<T> || Fielded<T>,
+                  "save_text(): records must be text, numbers, structs, or tuples or vectors of "
+                  "these; map() makes text of others");
     std::string line;
     const auto add = [&line](const auto&... parts) { ((line += line_of(parts) + '\t'), ...); };
-    std::apply(add, record);
+    if constexpr (Vector<T>)
+      std::ranges::for_each(record, add);
+    else if constexpr (Fielded<T>)
+      std::apply(add, T::fields(record));
+    else
+      std::apply(add, record);
     if (!line.empty()) line.pop_back();
     return line;
   }

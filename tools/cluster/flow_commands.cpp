@@ -79,6 +79,7 @@ Result<int> follow(Access& access, FollowedFlow flow) {
       flow.report.again = watcher.stages().parts_again();
       flow.report.gone = RunWorkers{watcher.workers().left, watcher.workers().died};
       flow.report.workers = watcher.workers().finished + watcher.workers().lost();
+      print_skipped(watcher.outcome().skipped);
       code = report_result(flow.report, watcher.outcome(), flow.is_json, flow.is_quiet);
       break;
     case End::stopped:

@@ -28,9 +28,9 @@ namespace {
 constexpr std::size_t first_lines_bytes_max = std::size_t{4} << 20U;
 
 /// The settings that nodes receive, besides the flow's own options.
-constexpr std::array<std::string_view, 12> sent_keys{
-    "flow",  "name",   "workers", "input",   "output",         "lines",
-    "parts", "memory", "spill",   "threads", "wait-for-nodes", "token"};
+constexpr std::array<std::string_view, 13> sent_keys{
+    "flow",   "name",  "workers", "input",          "output", "lines",          "parts",
+    "memory", "spill", "threads", "wait-for-nodes", "token",  "skip-unreadable"};
 constexpr std::size_t token_length_max = 64;
 
 bool is_own(const FlowEntry& flow, std::string_view key) {
@@ -79,8 +79,12 @@ std::uint64_t hash_of_program() {
   return hash;
 }
 
-/// Returns a hash of all that must be the same on all nodes: the program, the settings, and the
-/// sizes of the files. Returns an Error if a file cannot be read.
+/// The hash that stands for a file that cannot be opened.
+constexpr std::uint64_t unreadable_file = UINT64_MAX;
+
+/// Returns a hash of all that must be the same on all nodes: the program, the settings, the sizes
+/// of the files, and which files are skipped. Returns an Error if a file cannot be read, and must
+/// be.
 Result<std::uint64_t> fingerprint_of(const SubmittedFlow& flow, const Settings& settings) {
   std::uint64_t sum = hash_of_program();
   const auto add = [&sum](std::uint64_t hash) { sum = mix(sum ^ hash); };
@@ -88,11 +92,15 @@ Result<std::uint64_t> fingerprint_of(const SubmittedFlow& flow, const Settings& 
     add(flow::hash_bytes(setting.key));
     add(flow::hash_bytes(setting.text));
   }
+  std::optional<Error> unreadable;
+  bool has_readable = false;
   for (const std::string& file : files_of(flow.flow, settings, flow.inputs)) {
     const auto opened = InputDescriptor::open(file);
-    if (!opened) return opened.error();
-    add(opened->size().value_or(0));
+    has_readable |= opened.ok();
+    if (!opened && !unreadable) unreadable = opened.error();
+    add(opened ? opened->size().value_or(0) : unreadable_file);
   }
+  if (unreadable && !(flow.engine.skip_unreadable && has_readable)) return *unreadable;
   return sum;
 }
 
@@ -132,6 +140,7 @@ Result<wire::FlowResult> run_member(const SubmittedFlow& flow, const std::string
   result.lines = context.lines();
   result.first_lines = context.first_lines();
   result.figures = context.figures();
+  result.skipped = context.skipped_files();
   return result;
 }
 

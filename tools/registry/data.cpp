@@ -41,10 +41,10 @@ Result<AnyData> as_any(Result<models::Table> table) {
   return AnyData::of(*std::move(table));
 }
 
-Result<AnyData> load_registered_source(const DataEntry& entry, const Spec& spec,
-                                       std::uint64_t seed) {
+Result<AnyData> load_registered_source(const DataEntry& entry, const Spec& spec, std::uint64_t seed,
+                                       const models::Table* shape = nullptr) {
   SpecReader options{spec};
-  auto loaded = entry.load(options, seed);
+  auto loaded = entry.load(options, seed, shape);
   if (auto done = options.finish(); !done) return std::move(done).error();
   if (!loaded) return loaded;
   if (loaded->size() == 0) return Error{entry.name + ": holds no samples"};
@@ -156,16 +156,6 @@ Result<TrainAndTest> load_parts(const Registry& registry, const DataRequest& req
   return TrainAndTest{*std::move(data), *std::move(test)};
 }
 
-/// Returns true if all features are between 0 and 1, like the pixels of an image. A sparse table
-/// does not count as such.
-bool are_features_between_0_and_1(const models::Table& table) {
-  if (table.is_sparse()) return false;
-  const auto is_between_0_and_1 = [](float value) { return value >= 0 && value <= 1; };
-  for (std::size_t row = 0; row < table.size(); ++row)
-    if (!std::ranges::all_of(table.dense_row(row), is_between_0_and_1)) return false;
-  return true;
-}
-
 /// Replaces each missing number by the mean of its column in the training data.
 Result<TrainAndTest> fill_missing_numbers(TrainAndTest data) {
   const models::Table* train = data.train.table();
@@ -243,7 +233,8 @@ Result<AnyData> load_test_data(const Registry& registry, const std::string& text
   const auto labelling = shape ? std::optional{shape->labelling} : std::nullopt;
   const Spec spec = Spec::parse(text).value();
   if (const DataEntry* entry = find_registered_source(registry, spec.name)) {
-    auto data = load_registered_source(*entry, spec, mix(seed ^ test_stream));
+    auto data =
+        load_registered_source(*entry, spec, mix(seed ^ test_stream), shape ? &*shape : nullptr);
     if (!data) return data;
     if (auto valid = check_class_numbering(*data, labelling); !valid)
       return std::move(valid).error().within(text);
@@ -276,49 +267,6 @@ Result<TrainAndTest> load_data(const Registry& registry, const DataRequest& requ
     if (auto labelled = check_labels(*data->test, *request.test); !labelled)
       return std::move(labelled).error().within("test");
   return data;
-}
-
-models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe,
-                       const AnyData& train) {
-  if (request.scale) return *request.scale;
-  const auto source = models::Source::parse(request.data);
-  if (!source || !recipe.standardises) return models::Scale::none;
-  const bool is_text = std::holds_alternative<models::CsvSource>(source->kind) ||
-                       std::holds_alternative<models::LibsvmSource>(source->kind);
-  const bool are_arrays = std::holds_alternative<models::NpySource>(source->kind) ||
-                          std::holds_alternative<models::NpzSource>(source->kind);
-  if (is_text) return models::Scale::standard;
-  const models::Table* table = train.table();
-  return are_arrays && table != nullptr && !are_features_between_0_and_1(*table)
-             ? models::Scale::standard
-             : models::Scale::none;
-}
-
-Result<TrainAndTest> scale_data(models::Scale scale, TrainAndTest data) {
-  if (scale == models::Scale::none) return data;
-  const models::Table* train = data.train.table();
-  if (train == nullptr || (data.test && data.test->table() == nullptr))
-    return Error{"scale: " + print(scale) +
-                 " needs tables, the data are of another type; valid: none"};
-  const models::Scaling scaling = models::fit(scale, *train);
-  const models::Labelling labelling = models::fit_targets(scale, *train);
-  data.train = AnyData::of(models::scaled(*train, scaling, labelling));
-  if (data.test) data.test = AnyData::of(models::scaled(*data.test->table(), scaling, labelling));
-  return data;
-}
-
-Result<AnyData> scale_like(const models::Table& shape, const AnyData& data) {
-  const models::Labelling& labels = shape.labelling;
-  const bool is_unscaled = shape.scaling.shift.empty() && labels.shift == 0 && labels.divisor == 1;
-  const models::Table* table = data.table();
-  if (table == nullptr || is_unscaled) return data;
-  const std::size_t trained = shape.scaling.shift.size();
-  const std::size_t features = table->features();
-  // A sparse table may lack the last features, because its rows leave out zeros.
-  if (trained > 0 && (table->is_sparse() ? features > trained : features != trained))
-    return Error{"has " + print_count(features, "feature") + ", the model was trained on " +
-                 std::to_string(trained)};
-  return AnyData::of(models::scaled(*table, shape.scaling, labels));
 }
 
 std::string default_model(const std::string& text, const AnyData& data) {

@@ -47,11 +47,11 @@ struct TrainAndTest {
 [[nodiscard]] Result<TrainAndTest> load_data(const Registry& registry, const DataRequest& request);
 
 /// Returns the scale of the request, if it has one. Else returns `standard` if the recipe wants
-/// standardised features and `train` is from a text file, or is from NumPy arrays and has a feature
-/// outside of 0 to 1. Else returns `none`, because images and generated data have a common scale
-/// already.
-[[nodiscard]] models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe,
-                                     const AnyData& train);
+/// standardised features and `train` is from a text file, or is from NumPy arrays or a flow and has
+/// a feature outside of 0 to 1. Else returns `none`, because images and generated data have a
+/// common scale already.
+[[nodiscard]] models::Scale scale_of(const Registry& registry, const DataRequest& request,
+                                     const models::Recipe& recipe, const AnyData& train);
 
 /// Scales training and test data by the statistics of the training data. Returns an Error if the
 /// data are not tables, unless the scale is `none`.

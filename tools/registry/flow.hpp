@@ -24,6 +24,9 @@
 ///     };
 ///     registry.flow<LongLines>();
 ///
+/// A flow whose records are flow::Sample or flow::SparseSample is also a data source:
+/// `myprogram train --data NAME:FILE,FILE,bytes=90`, and `submit`, on each node that trains.
+///
 /// In one process, parse() and run() are called once, by one thread; functions of sets by several
 /// at once. On a cluster, each member of the job calls parse() and run() on a thread of its own,
 /// which may share its process with other members, and the threads that compute call functions of
@@ -42,6 +45,7 @@
 
 #include "starling/actor/flow/map_reduce.hpp"
 #include "starling/actor/flow/output_folder.hpp"
+#include "starling/actor/flow/sample_table.hpp"
 #include "starling/actor/flow/save_text.hpp"
 #include "starling/base/result.hpp"
 #include "starling/base/spec.hpp"
@@ -64,6 +68,11 @@ concept Flow = requires(const F flow, SpecReader& options, FlowContext& context)
   /// Returns a Result of a Set, whose records save_text() can write.
   flow.run(context);
 };
+
+/// The set that a flow's run() returns in a Result.
+template <class F>
+using SetOfFlow = typename ResultOf<std::remove_cvref_t<decltype(std::declval<const F&>().run(
+    std::declval<FlowContext&>()))>>::Value;
 
 /// The inputs of a flow, and where its result goes. One thread.
 class FlowContext {
@@ -105,6 +114,12 @@ class FlowContext {
   /// The number of lines of the result, and the first of them.
   [[nodiscard]] std::uint64_t lines() const { return lines_; }
   [[nodiscard]] const std::vector<std::string>& first_lines() const { return first_lines_; }
+  /// The reasons why files were skipped, each of which begins with a file's path.
+  [[nodiscard]] std::vector<std::string> skipped_files() const {
+    std::vector<std::string> reasons;
+    for (const Error& error : engine_.skipped_files()) reasons.push_back(error.message);
+    return reasons;
+  }
 
  private:
   template <class T, class C>
@@ -161,6 +176,30 @@ Result<void> run_flow(SpecReader& options, FlowContext& context) {
   const auto set = flow.run(context);
   if (!set) return set.error();
   return context.write(*set);
+}
+
+/// Returns the context of a flow that is a data source. Its files are the positional options that
+/// are left. An Error says that there are none, or that an option is wrong.
+[[nodiscard]] Result<FlowContext> context_of_source(SpecReader& options);
+
+template <class F>
+DataEntry::Load load_of_flow() {
+  if constexpr (!flow::SampleRecord<typename SetOfFlow<F>::Value>) {
+    return {};
+  } else {
+    return [](SpecReader& options, std::uint64_t, const models::Table* shape) -> Result<AnyData> {
+      const F flow = F::parse(options);
+      auto context = context_of_source(options);
+      if (!context) return std::move(context).error();
+      const auto samples = flow.run(*context);
+      if (!samples) return samples.error();
+      const bool is_test = shape != nullptr;
+      auto table = flow::to_table(
+          *samples, is_test ? flow::TableOptions::like(*shape) : flow::TableOptions{});
+      if (!table) return std::move(table).error();
+      return AnyData::of(*std::move(table));
+    };
+  }
 }
 
 }  // namespace program

@@ -20,10 +20,11 @@ Result<void> check_flow(const program::FlowEntry& flow) {
   if (!is_word(flow.name))
     return Error{"the name " + quote(flow.name) + " of your own flow cannot be written" + valid};
   // The options of `run` and of `submit --flow`.
-  std::vector<std::string> taken{"help",  "input",   "output",         "workers", "memory",
-                                 "parts", "lines",   "spill",          "json",    "quiet",
-                                 "to",    "keys",    "insecure",       "detach",  "name",
-                                 "flow",  "threads", "wait-for-nodes", "token",   "trace"};
+  std::vector<std::string> taken{
+      "help",     "input",  "output",         "workers", "memory",  "parts",
+      "lines",    "spill",  "json",           "quiet",   "to",      "keys",
+      "insecure", "detach", "name",           "flow",    "threads", "wait-for-nodes",
+      "token",    "trace",  "skip-unreadable"};
   for (const program::FlowOption& option : flow.options) {
     const std::string what = "the option " + quote(option.name) + " of your own flow " + flow.name;
     if (!is_word(option.name)) return Error{what + " cannot be written" + valid};

@@ -51,9 +51,16 @@ struct ModelEntry {
 
 /// A data source that this registry adds to those of models::source_names().
 struct DataEntry {
+  /// Loads the data. For test data, `shape` is the table of the training data without its rows,
+  /// if that is a table; else it is null.
+  using Load =
+      std::function<Result<AnyData>(SpecReader&, std::uint64_t seed, const models::Table* shape)>;
+
   std::string name;
   std::string summary;
-  std::function<Result<AnyData>(SpecReader&, std::uint64_t seed)> load;
+  Load load;
+  /// True if the source is a flow of samples.
+  bool is_flow = false;
 };
 
 struct BarrierEntry {
@@ -94,6 +101,11 @@ template <class F>
 [[nodiscard]] Result<void> check_flow(SpecReader& options);
 template <class F>
 [[nodiscard]] Result<void> run_flow(SpecReader& options, FlowContext& context);
+
+/// Returns what loads the samples of a flow of type F as training data; null if its records are no
+/// samples. Defined in flow.hpp.
+template <class F>
+[[nodiscard]] DataEntry::Load load_of_flow();
 
 /// Wraps a model; `text` is what AnyModel::print() returns. Defined in model_of.hpp, which main.hpp
 /// includes. Include it in files that add models.
@@ -227,8 +239,8 @@ class Registry {
                                                                            Load load) {
     using D = typename program::ResultOf<
         std::remove_cvref_t<std::invoke_result_t<Load, SpecReader&, std::uint64_t>>>::Value;
-    auto load_any = [load = std::move(load)](SpecReader& options,
-                                             std::uint64_t seed) -> Result<program::AnyData> {
+    auto load_any = [load = std::move(load)](SpecReader& options, std::uint64_t seed,
+                                             const models::Table*) -> Result<program::AnyData> {
       auto loaded = program::as_result<D>(load(options, seed));
       if (!loaded) return std::move(loaded).error();
       return program::AnyData::of<D>(*std::move(loaded));
@@ -259,9 +271,12 @@ class Registry {
 
   /// Adds a map-reduce program, run by `run NAME --input FILE`, or on the nodes of a cluster by
   /// `submit --flow NAME --input FILE`. flow.hpp, which has to be included,
-  /// says what F needs. A flow of your own hides a built-in one of the same name.
+  /// says what F needs. A flow of your own hides a built-in one of the same name. A flow of samples
+  /// is a data source too, written `--data NAME:FILE[,FILE...][,option=value...]`.
   template <class F>
   Registry& flow() {
+    if (auto load = program::load_of_flow<F>())
+      data_.push_back({std::string{F::name}, std::string{F::summary}, std::move(load), true});
     flows_.push_back({std::string{F::name}, std::string{F::summary}, F::flow_options(),
                       program::check_flow<F>, program::run_flow<F>});
     return *this;

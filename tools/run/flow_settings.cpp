@@ -31,6 +31,12 @@ KeyDescription input_key() {
           options_group};
 }
 
+KeyDescription skip_key() {
+  return {"skip-unreadable", ValueType::flag, "",
+          "leave out files that cannot be opened, with a warning for each [they end the flow]",
+          options_group};
+}
+
 void add_own_keys(std::vector<KeyDescription>& keys, const FlowEntry& flow) {
   for (const FlowOption& option : flow.options)
     keys.push_back({option.name, option.value_name.empty() ? ValueType::flag : ValueType::text,
@@ -70,9 +76,7 @@ std::vector<KeyDescription> keys_of_flow(const FlowEntry& flow) {
        "the folder for spilled data [the system's, for temporary files]", options_group},
       {"parts", ValueType::count, "N", "parts of what is shuffled, and files of the result [16]",
        options_group},
-      {"skip-unreadable", ValueType::flag, "",
-       "leave out files that cannot be opened, with a warning for each [they end the flow]",
-       options_group},
+      skip_key(),
       {"trace", ValueType::text, "FILE",
        "file for a timeline of what each worker computes when, for Perfetto", options_group},
       {"json", ValueType::flag, "", "one JSON object on stdout", options_group},
@@ -106,6 +110,7 @@ std::vector<KeyDescription> keys_of_submitted_flow(const FlowEntry& flow) {
        options_group},
       {"parts", ValueType::count, "N", "parts of what is shuffled, and files of the result [16]",
        options_group},
+      skip_key(),
       {"name", ValueType::text, "NAME",
        "what `status`, `stop` and `attach` call the job: letters, digits, - _ . [FLOW-FILE-N]",
        options_group},
@@ -159,7 +164,7 @@ Result<std::uint64_t> lines_max_of(const Settings& settings) {
 Result<flow::MapReduceOptions> engine_options(const Settings& settings,
                                               const std::string& threads_key,
                                               std::uint64_t threads) {
-  flow::MapReduceOptions options{.attempts = 1};
+  flow::MapReduceOptions options;
   if (auto given = put_count(threads, settings, threads_key, 1, engine_threads_max); !given)
     return std::move(given).error();
   options.threads = threads;

@@ -90,9 +90,8 @@ Result<int> run_command(const FlowEntry& flow, const Settings& settings) {
   const GracefulStop graceful{"\nstarling: stopping\n"};
   const auto ran = flow.run(reader, context);
   log.close();
-  for (const Error& skipped : context.engine().skipped_files())
-    report.skipped.push_back(skipped.message);
-  for (const std::string& skipped : report.skipped) print_error("skipped " + skipped);
+  const std::vector<std::string> skipped = context.skipped_files();
+  print_skipped(skipped);
   const bool has_trace = write_trace(trace, trace_path, flow);
   if (!ran) {
     if (is_interrupted()) return interrupted_code;
@@ -102,7 +101,7 @@ Result<int> run_command(const FlowEntry& flow, const Settings& settings) {
   }
   report.seconds = seconds_since(start);
   report.stages = log.summaries();
-  const RunOutcome outcome{context.lines(), context.first_lines(), context.figures()};
+  const RunOutcome outcome{context.lines(), context.first_lines(), context.figures(), skipped};
   auto code = report_result(report, outcome, !text_of(settings, "json").empty(), is_quiet);
   return code && !has_trace ? Result<int>{job_failed} : std::move(code);
 }

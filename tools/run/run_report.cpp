@@ -9,6 +9,7 @@
 
 #include "starling/base/text.hpp"
 #include "starling/tools/program/byte_amount.hpp"
+#include "starling/tools/program/program_name.hpp"
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/report/table.hpp"
 #include "starling/tools/train/commands.hpp"
@@ -72,7 +73,7 @@ std::string run_text(const RunReport& report, const RunOutcome& outcome) {
   const bool has_stages = !report.stages.empty();
   std::string text = has_stages ? plain_text(stages_table(report.stages)) : std::string{};
   text += report.flow + ": " + print_count(report.inputs.size(), "file");
-  if (!report.skipped.empty()) text += fmt::format(" ({} skipped)", report.skipped.size());
+  if (!outcome.skipped.empty()) text += fmt::format(" ({} skipped)", outcome.skipped.size());
   text += fmt::format(", {}{}, {:.3f} s", print_count(report.workers, "worker"),
                       gone_text(report.gone), report.seconds);
   if (has_stages)
@@ -100,7 +101,7 @@ std::string run_json(const RunReport& report, const RunOutcome& outcome) {
   Json json{{"flow", report.flow}};
   if (!report.job.empty()) json["name"] = report.job;
   json["inputs"] = report.inputs;
-  if (!report.skipped.empty()) json["skipped"] = report.skipped;
+  if (!outcome.skipped.empty()) json["skipped"] = outcome.skipped;
   json["workers"] = report.workers;
   if (report.gone) {
     json["workers_left"] = report.gone->left;
@@ -136,6 +137,10 @@ std::string run_json(const RunReport& report, const RunOutcome& outcome) {
   json["version"] = version();
   // Bytes that are not UTF-8 become U+FFFD.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void print_skipped(const std::vector<std::string>& reasons) {
+  for (const std::string& reason : reasons) print_error("skipped " + reason);
 }
 
 Result<int> report_result(const RunReport& report, const RunOutcome& outcome, bool is_json,

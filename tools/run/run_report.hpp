@@ -20,6 +20,8 @@ struct RunOutcome {
   std::vector<std::string> first_lines;
   /// Numbers of the summary, by name.
   std::vector<std::pair<std::string, double>> figures;
+  /// The reasons why files were skipped, each of which begins with a file's path.
+  std::vector<std::string> skipped = {};
 };
 
 /// How many parts of a flow on nodes were computed again, because their outputs were lost.
@@ -42,8 +44,6 @@ struct RunReport {
   std::string job = {};
   /// All files that it has read.
   std::vector<std::string> inputs;
-  /// The reasons why files were skipped, each of which begins with a file's path.
-  std::vector<std::string> skipped = {};
   /// All workers that took part.
   std::uint64_t workers = 0;
   double seconds = 0;
@@ -65,6 +65,9 @@ struct RunReport {
 
 /// Returns one JSON object. Pure function.
 [[nodiscard]] std::string run_json(const RunReport& report, const RunOutcome& outcome);
+
+/// Writes to stderr which files were skipped, and why.
+void print_skipped(const std::vector<std::string>& reasons);
 
 /// Writes the summary to stderr unless `is_quiet`, and the first lines or, if `is_json`, one JSON
 /// object to stdout. Returns the exit code.

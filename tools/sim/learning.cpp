@@ -158,7 +158,7 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
     if (auto fits = (*model)->accepts(*data->test); !fits)
       return std::move(fits).error().within(location_or_flag(settings, "test"));
   const models::Recipe recipe = (*model)->recipe();
-  const models::Scale scale = scale_of(training->data, recipe, data->train);
+  const models::Scale scale = scale_of(registry, training->data, recipe, data->train);
   data = scale_data(scale, *std::move(data));
   if (!data) return add_location(std::move(data).error(), settings);
   for (const AnyData* part : {&data->train, data->test ? &*data->test : nullptr})

@@ -310,7 +310,7 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
     return Error{"--steps: is needed for algorithm " + (*model)->print() +
                  "; valid: steps, seconds or until"};
   const models::Recipe recipe = (*model)->recipe();
-  job->data.scale = scale_of(job->data, recipe, data->train);
+  job->data.scale = scale_of(registry, job->data, recipe, data->train);
   // Until the data is scaled, `init` is the checkpoint if the job resumes from one.
   if (!job->resume.empty()) init = read_checkpoint_scaling(*job, **model, data->train);
   data = init ? scale_like_stored(*init, *std::move(data))

@@ -20,9 +20,11 @@ struct FlowResult {
   std::vector<std::pair<std::string, double>> figures;
   /// The time that the program took.
   double seconds = 0;
+  /// The reasons why files were skipped, each of which begins with a file's path.
+  std::vector<std::string> skipped;
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.is_known, m.lines, m.first_lines, m.figures, m.seconds);
+    return std::tie(m.is_known, m.lines, m.first_lines, m.figures, m.seconds, m.skipped);
   }
 };
 

@@ -288,7 +288,7 @@ std::vector<ControlMessage> example_control_messages() {
   add_reply(JobRecords{{ended, {}}});
   add_reply(JobStarted{7, {"a", "b"}});
   add_reply(TraceIntervals{77, 9'000'000, 65'536, {{1, 5, 6, 7, 2, 6}, {3, 1, 2, 3, {}, 1}}});
-  add_reply(FlowResult{true, 3, {"a\t1", ""}, {{"rounds", 4}}, 0.5});
+  add_reply(FlowResult{true, 3, {"a\t1", ""}, {{"rounds", 4}}, 0.5, {"b.txt: no such file"}});
   const flow::StageDescription stage{"text | map | reduce_by_key", 70, "hash(16)"};
   add_reply(FlowReport{77,
                        3,

@@ -35,6 +35,26 @@ TEST_F(OwnNodes, TrainModelsAndBarriersOfTheirOwn) {
   EXPECT_NE(other.err.find("circle"), std::string::npos) << other.err;
 }
 
+/// Each case applies every operation of data sets to other data, and compares it with a loop.
+TEST_F(OwnNodes, FindWhatLoopsFindWithEveryOperationOfDataSets) {
+  work_.write("in.txt", "unread\n");
+  for (int workers = 1; workers <= 8; ++workers) {
+    const ProgramResult ran = run(
+        work_, program(),
+        words("run operations in.txt --cases 125 --quiet --workers " + std::to_string(workers)));
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, "compared 125 cases\n") << workers;
+  }
+  for (const std::string flags : {"--cases 15 --workers 1", "--cases 15 --workers 8 --threads 2",
+                                  "--cases 0 --workers 3 --big-group --memory 8MiB"}) {
+    const ProgramResult ran = run(
+        work_, program(), words("submit" + to(1) + "--flow operations in.txt --quiet " + flags));
+    ASSERT_EQ(ran.code, 0) << flags << ran.err;
+    EXPECT_EQ(ran.out, flags.find("big") == std::string::npos ? "compared 15 cases\n"
+                                                              : "compared 0 cases\n1001 groups\n");
+  }
+}
+
 /// Every third gradient throws on each node. The worker tries again from the values that it has, so
 /// the result is that of a model that never throws.
 TEST_F(OwnNodes, ComputeAStepAgainIfItsGradientThrows) {

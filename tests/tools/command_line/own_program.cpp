@@ -18,6 +18,7 @@
 #include "starling/starling.hpp"
 #include "starling/tools/registry/flow.hpp"
 #include "tests/tools/command_line/own_actors.hpp"
+#include "tests/tools/command_line/own_operations.hpp"
 
 namespace {
 
@@ -289,6 +290,7 @@ int main(int argc, char** argv) {
                           return model;
                         })
           .flow<LongLines>()
+          .flow<starling::program::Operations>()
           .data("hanging", "hangs if there is a file `hang`: hanging", make_hanging)
           .data("ring", "points on a circle: ring[:n=400,radius=2]", make_ring)
           .actors("questioner", "prints what the members answer", spawn_questioner(std::nullopt))

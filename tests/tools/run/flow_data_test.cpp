@@ -3,12 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "starling/actor/flow/sample_table.hpp"
 #include "starling/actor/job/job.hpp"
 #include "starling/actor/train/train_options.hpp"
 #include "starling/base/random.hpp"
 #include "starling/models/data/load.hpp"
 #include "starling/tools/registry/built_in.hpp"
+#include "starling/tools/registry/data.hpp"
+#include "starling/tools/registry/flow.hpp"
 #include "tests/tools/folder.hpp"
 
 namespace starling::program {
@@ -36,6 +41,88 @@ TEST(FlowSamples, ReadsSourcesOfTheRegistry) {
   const auto digits = flow_samples(engine, registry, "digits:n=12").value();
   EXPECT_EQ(digits.count().value(), 12U);
   EXPECT_NE(flow_samples(engine, registry, "hlaf").error().message.find("half"), std::string::npos);
+}
+
+/// Counts the letters of each word, which is the label, for the words that have at least `least`.
+struct Lengths {
+  static constexpr std::string_view name = "lengths";
+  static constexpr std::string_view summary = "lengths of words";
+  std::uint64_t least = 0;
+
+  static std::vector<FlowOption> flow_options() { return {{"least", "N", "the shortest [0]"}}; }
+  static Lengths parse(SpecReader& options) { return {.least = options.count("least", 0)}; }
+  [[nodiscard]] Result<flow::Set<flow::Sample>> run(FlowContext& context) const {
+    const auto lines = context.text();
+    if (!lines) return lines.error();
+    const auto is_long = [least = least](const std::string& line) { return line.size() >= least; };
+    const auto count = [](const std::string& line) {
+      const auto vowels = std::ranges::count_if(
+          line, [](char c) { return std::string_view{"aeiou"}.find(c) != std::string_view::npos; });
+      return flow::Sample{{static_cast<float>(line.size()), static_cast<float>(vowels) + 0.1F},
+                          vowels > 2 ? 2.0F : 1.0F};
+    };
+    return flow::Set<flow::Sample>{lines->filter(is_long).map(count)};
+  }
+};
+
+class FlowAsDataSource : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.write("a.txt", "starling\nmurmuration\nwing\nbeaks\n");
+    folder_.write("b.txt", "formation\nsky\n");
+  }
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_.path() / name).string();
+  }
+  [[nodiscard]] std::string error_of(const std::string& data) const {
+    const auto loaded = load_source(registry_, data, 1);
+    return loaded ? "none" : loaded.error().message;
+  }
+
+  Folder folder_;
+  Registry registry_ = with_built_in(Registry{}.flow<Lengths>());
+};
+
+TEST_F(FlowAsDataSource, HasTheTableOfItsSamples) {
+  const std::string source = "lengths:" + path("a.txt") + "," + path("b.txt") + ",least=4";
+  const auto data = load_source(registry_, source, 1).value();
+  const models::Table& table = *data.table();
+  ASSERT_EQ(table.size(), 5U);
+  EXPECT_EQ(table.classes(), 2U);
+  EXPECT_EQ(table.dense_row(1)[0], 11.0F);
+  EXPECT_EQ(table.dense_row(4)[1], 4.1F);
+  EXPECT_EQ(table.label(1), 1.0F);
+  EXPECT_EQ(table.labelling.original(1), 2.0F);
+  EXPECT_EQ(files_in(registry_, source), (std::vector{path("a.txt"), path("b.txt")}));
+  const models::Recipe recipe{.standardises = true};
+  EXPECT_EQ(scale_of(registry_, {.data = source}, recipe, data), models::Scale::standard);
+}
+
+TEST_F(FlowAsDataSource, ReadsTestDataAsTheTrainingData) {
+  const std::string all = "lengths:" + path("a.txt") + "," + path("b.txt");
+  const DataRequest request{.data = all, .test = "lengths:" + path("b.txt") + ",least=4"};
+  const auto data = load_data(registry_, request).value();
+  ASSERT_EQ(data.test->size(), 1U);
+  // One class of test data alone would be a real target.
+  EXPECT_EQ(data.test->table()->classes(), 2U);
+  EXPECT_EQ(data.test->table()->label(0), 1.0F);
+}
+
+TEST_F(FlowAsDataSource, RefusesWhatItCannotRead) {
+  EXPECT_EQ(error_of("lengths"),
+            "lengths: has no file to read; valid: NAME:FILE[,FILE...][,option=value...]");
+  EXPECT_EQ(error_of("lengths:" + path("none.txt")), path("none.txt") + ": no such file");
+  EXPECT_EQ(error_of("lengths:" + path("a.txt") + ",least=x"),
+            "lengths: least=x must be a whole number >= 0");
+  EXPECT_EQ(error_of("lengths:" + path("a.txt") + ",most=3"),
+            "lengths: unknown option 'most'; valid: least");
+  EXPECT_EQ(error_of("lengths:" + path("a.txt") + ",least=99"),
+            "the set has no samples; valid: at least one");
+}
+
+TEST_F(FlowAsDataSource, PrintsItsSamplesAsLines) {
+  EXPECT_EQ(flow::line_of(flow::Sample{{1.5F, 0.1F}, 2}), "1.5\t0.1\t2");
+  EXPECT_EQ(flow::line_of(flow::SparseSample{{0, 7}, {1.5F, -2}, 1}), "1 1:1.5 8:-2");
 }
 
 TEST(LoadPredictor, PredictsAsTheModelThatWasSaved) {

@@ -1,4 +1,4 @@
-/// The flows on tables, graphs and numbers, compared with sequential code.
+/// The flows on tables and numbers, compared with sequential code.
 #include <cmath>
 #include <set>
 
@@ -108,83 +108,6 @@ TEST(JoinFlow, RefusesBadTables) {
             "--column: " + left + " has 2 columns; valid: 1 to 2");
 }
 
-using Ranks = std::map<std::string, double>;
-
-/// Computes PageRank one iteration after the other.
-Ranks sequential_ranks(const std::vector<std::pair<std::string, std::string>>& links,
-                       double damping, int iterations) {
-  std::map<std::string, std::vector<std::string>> targets;
-  for (const auto& [from, to] : links) {
-    targets[from].push_back(to);
-    targets.try_emplace(to);
-  }
-  const double n = static_cast<double>(targets.size());
-  Ranks ranks;
-  for (const auto& [node, links_of_node] : targets) ranks[node] = 1 / n;
-  for (int i = 0; i < iterations; ++i) {
-    double dangling = 0;
-    Ranks sums;
-    for (const auto& [node, links_of_node] : targets) {
-      if (links_of_node.empty()) dangling += ranks[node];
-      for (const auto& target : links_of_node)
-        sums[target] += ranks[node] / static_cast<double>(links_of_node.size());
-    }
-    for (auto& [node, rank] : ranks)
-      rank = (1 - damping) / n + damping * (sums[node] + dangling / n);
-  }
-  return ranks;
-}
-
-TEST(PageRankFlow, EqualsSequentialCode) {
-  const Folder folder;
-  Random random{4};
-  std::vector<std::pair<std::string, std::string>> links;
-  std::string text = "# a comment\n\n";
-  for (int i = 0; i < 3000; ++i) {
-    links.emplace_back("n" + std::to_string(random.below(400)),
-                       "узел" + std::to_string(skewed(random, 300)));
-    if (i % 3 == 0) links.back().second = "n" + std::to_string(random.below(400));
-    text += links.back().first + " \t" + links.back().second + "\r\n";
-  }
-  const std::string file = put_file(folder, "links", text);
-  const Ranks expected = sequential_ranks(links, 0.85, 12);
-  for_each_setup([&](const FlowSetup& setup) {
-    const FlowOutcome ran = run_flow_on("pagerank", {{"iterations", "12"}}, {file}, setup);
-    ASSERT_EQ(ran.error, "");
-    ASSERT_EQ(ran.lines.size(), expected.size());
-    double sum = 0;
-    double last = 1;
-    for (const std::string& line : ran.lines) {
-      const auto tab = line.find('\t');
-      const double rank = std::stod(line.substr(tab + 1));
-      EXPECT_NEAR(rank, expected.at(line.substr(0, tab)), 1e-13) << line;
-      EXPECT_LE(rank, last);
-      last = rank;
-      sum += rank;
-    }
-    EXPECT_NEAR(sum, 1, 1e-12);
-    EXPECT_EQ(ran.figures.at("nodes"), static_cast<double>(expected.size()));
-    EXPECT_EQ(ran.figures.at("iterations"), 12);
-  });
-}
-
-TEST(PageRankFlow, HandMadeGraphs) {
-  const Folder folder;
-  const auto rank = [&](const std::string& text, const Options& options = {}) {
-    return run_flow_on("pagerank", options, {put_file(folder, "links", text)});
-  };
-  EXPECT_EQ(rank("").lines, Lines{});
-  EXPECT_EQ(rank("a b\nb a").lines, (Lines{"a\t0.5", "b\t0.5"}));
-  EXPECT_EQ(rank("a b\nb a", {{"tolerance", "0.1"}}).figures.at("iterations"), 1);
-  EXPECT_EQ(rank("a a").lines, Lines{"a\t1"});
-  EXPECT_EQ(rank("a b\nc b", {{"damping", "0"}, {"top", "1"}}).lines.size(), 1U);
-  EXPECT_EQ(rank("a b\nc\n").error,
-            path_of(folder, "links") +
-                ":2: column 2 is missing: the line has 1 column; valid: lines with that column");
-  EXPECT_EQ(rank("a b", {{"damping", "1.5"}}).error,
-            "pagerank: damping=1.5 must be a number from 0 to 1");
-}
-
 using Point = std::vector<double>;
 
 /// Lloyd's algorithm, one point after the other. Returns the lines of the result.
@@ -240,7 +163,7 @@ std::string text_of_points(const std::vector<Point>& points) {
 
 TEST(KMeansFlow, EqualsSequentialCode) {
   const Folder folder;
-  const std::vector<Point> points = generated_points(12'000);
+  const std::vector<Point> points = generated_points(30'000);
   // The last centre is so far away that it has no point.
   const std::vector<Point> centres{points[0], points[1], points[2], points[3], {1e6, 1e6, 1e6}};
   const std::string file = put_file(folder, "points.csv", text_of_points(points));

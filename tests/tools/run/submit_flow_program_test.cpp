@@ -224,6 +224,22 @@ TEST_F(NodesWithFlows, CountAllFilesThatAreRead) {
   }
 }
 
+TEST_F(NodesWithFlows, SkipFilesThatNoneOfThemCanOpen) {
+  work_.write("a.txt", "a b a\n");
+  const ProgramResult ran = submit("wordcount a.txt none.txt --skip-unreadable");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "a\t2\nb\t1\n");
+  const std::string reason = work_.path().string() + "/none.txt: no such file";
+  EXPECT_TRUE(contains(ran.err, "starling: skipped " + reason + "\n")) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "wordcount: 2 files (1 skipped), ")) << ran.err;
+  const ProgramResult json = submit("wordcount none.txt a.txt --skip-unreadable --json --quiet");
+  EXPECT_EQ(json.err, "starling: skipped " + reason + "\n");
+  EXPECT_EQ(Json::parse(json.out)["skipped"], Json::array({reason}));
+  const ProgramResult refused = submit("wordcount none.txt --skip-unreadable");
+  EXPECT_EQ(refused.code, 1) << refused.err;
+  EXPECT_TRUE(contains(refused.err, "none.txt: no such file")) << refused.err;
+}
+
 TEST_F(NodesWithFlows, StopThemIfSubmitIsInterrupted) {
   work_.write("links.txt", many_links());
   Process submitted{

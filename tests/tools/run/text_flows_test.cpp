@@ -43,7 +43,7 @@ std::string generated_text(std::uint64_t seed, std::size_t words) {
 
 TEST(WordCountFlow, EqualsSequentialCode) {
   const Folder folder;
-  const std::string first = generated_text(1, 20'000);
+  const std::string first = generated_text(1, 60'000);
   const std::string second = generated_text(2, 3000) + "the end, without a newline";
   const std::string huge = [] {
     std::string line;
@@ -103,11 +103,11 @@ std::string text_of_lines(const Lines& lines) {
 
 TEST(SortFlow, EqualsAStableSort) {
   const Folder folder;
-  const Lines rows = generated_rows(3, 12'000);
-  const Lines middle{rows.begin() + 4000, rows.begin() + 8000};
-  const Lines files{put_file(folder, "a", text_of_lines({rows.begin(), rows.begin() + 4000})),
+  const Lines rows = generated_rows(3, 36'000);
+  const Lines middle{rows.begin() + 12'000, rows.begin() + 24'000};
+  const Lines files{put_file(folder, "a", text_of_lines({rows.begin(), rows.begin() + 12'000})),
                     put_gzip(folder, "b", text_of_lines(middle)), put_file(folder, "c", ""),
-                    put_file(folder, "d", text_of_lines({rows.begin() + 8000, rows.end()}))};
+                    put_file(folder, "d", text_of_lines({rows.begin() + 24'000, rows.end()}))};
   const auto column = [](const std::string& line, std::size_t index) {
     return split_columns(line, Separator::space)[index];
   };

@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include "starling/base/text.hpp"
+#include "starling/models/data/source/source.hpp"
+#include "starling/tools/registry/data.hpp"
+
+namespace starling::program {
+namespace {
+
+/// Returns the scale for numbers of which nothing is known: none if they have a common scale, all
+/// between 0 and 1, like the pixels of an image.
+models::Scale scale_of_numbers(const models::Table& table) {
+  if (table.is_sparse()) return models::Scale::standard;
+  const auto is_between_0_and_1 = [](float value) { return value >= 0 && value <= 1; };
+  for (std::size_t row = 0; row < table.size(); ++row)
+    if (!std::ranges::all_of(table.dense_row(row), is_between_0_and_1))
+      return models::Scale::standard;
+  return models::Scale::none;
+}
+
+}  // namespace
+
+models::Scale scale_of(const Registry& registry, const DataRequest& request,
+                       const models::Recipe& recipe, const AnyData& train) {
+  if (request.scale) return *request.scale;
+  if (!recipe.standardises || train.table() == nullptr) return models::Scale::none;
+  const auto spec = Spec::parse(request.data);
+  const auto entry = std::ranges::find(registry.data(), spec ? spec->name : "", &DataEntry::name);
+  if (entry != registry.data().end())
+    return entry->is_flow ? scale_of_numbers(*train.table()) : models::Scale::none;
+  const auto source = models::Source::parse(request.data);
+  if (!source) return models::Scale::none;
+  if (std::holds_alternative<models::CsvSource>(source->kind) ||
+      std::holds_alternative<models::LibsvmSource>(source->kind))
+    return models::Scale::standard;
+  if (std::holds_alternative<models::NpySource>(source->kind) ||
+      std::holds_alternative<models::NpzSource>(source->kind))
+    return scale_of_numbers(*train.table());
+  return models::Scale::none;
+}
+
+Result<TrainAndTest> scale_data(models::Scale scale, TrainAndTest data) {
+  if (scale == models::Scale::none) return data;
+  const models::Table* train = data.train.table();
+  if (train == nullptr || (data.test && data.test->table() == nullptr))
+    return Error{"scale: " + print(scale) +
+                 " needs tables, the data are of another type; valid: none"};
+  const models::Scaling scaling = models::fit(scale, *train);
+  const models::Labelling labelling = models::fit_targets(scale, *train);
+  data.train = AnyData::of(models::scaled(*train, scaling, labelling));
+  if (data.test) data.test = AnyData::of(models::scaled(*data.test->table(), scaling, labelling));
+  return data;
+}
+
+Result<AnyData> scale_like(const models::Table& shape, const AnyData& data) {
+  const models::Labelling& labels = shape.labelling;
+  const bool is_unscaled = shape.scaling.shift.empty() && labels.shift == 0 && labels.divisor == 1;
+  const models::Table* table = data.table();
+  if (table == nullptr || is_unscaled) return data;
+  const std::size_t trained = shape.scaling.shift.size();
+  const std::size_t features = table->features();
+  // A sparse table may lack the last features, because its rows leave out zeros.
+  if (trained > 0 && (table->is_sparse() ? features > trained : features != trained))
+    return Error{"has " + print_count(features, "feature") + ", the model was trained on " +
+                 std::to_string(trained)};
+  return AnyData::of(models::scaled(*table, shape.scaling, labels));
+}
+
+}  // namespace starling::program

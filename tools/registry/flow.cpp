@@ -1,0 +1,21 @@
+#include "starling/tools/registry/flow.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace starling::program {
+
+Result<FlowContext> context_of_source(SpecReader& options) {
+  std::vector<std::string> files;
+  for (std::string file = options.positional(); !file.empty(); file = options.positional())
+    files.push_back(std::move(file));
+  if (files.empty())
+    options.refuse("has no file to read; valid: NAME:FILE[,FILE...][,option=value...]");
+  if (auto done = options.finish(); !done) return std::move(done).error();
+  const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 1U, 32U);
+  auto engine = flow::MapReduce::make({.threads = threads});
+  if (!engine) return std::move(engine).error();
+  return FlowContext{*std::move(engine), std::move(files), nullptr, 0};
+}
+
+}  // namespace starling::program
