@@ -61,7 +61,7 @@ class SpillFolder::File : public SpillFile {
   explicit File(std::shared_ptr<SpillFolder> folder) : folder_(std::move(folder)) {}
   ~File() override {
     if (descriptor_ >= 0) ::close(descriptor_);
-    folder_->disk_used_ -= size_;
+    folder_->disk_used_ -= size_ - released_;
   }
 
   std::uint64_t append(std::span<const std::byte> bytes) override {
@@ -77,6 +77,15 @@ class SpillFolder::File : public SpillFile {
     if (*read < out.size())
       throw TaskFailure{
           Error{folder_->path_ + ": a file of spilled data has lost bytes since it was written"}};
+  }
+
+  void release(std::uint64_t offset, std::uint64_t size) noexcept override {
+    // Some file systems have no holes; they give the space back with the file.
+    if (::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    static_cast<off_t>(offset), static_cast<off_t>(size)) != 0)
+      return;
+    released_ += size;
+    folder_->disk_used_ -= size;
   }
 
  private:
@@ -111,6 +120,7 @@ class SpillFolder::File : public SpillFile {
   std::mutex mutex_;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
+  std::atomic<std::uint64_t> released_ = 0;
 };
 
 std::unique_ptr<Reservation> SpillFolder::reserve(std::size_t bytes) {

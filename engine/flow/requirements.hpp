@@ -48,6 +48,12 @@ consteval void require_pairs() {
                 "`key_by(f)` or `map()` makes one");
 }
 
+template <class T>
+consteval void require_key_of_pairs() {
+  require_pairs<T>();
+  require_key<typename T::first_type>();
+}
+
 template <class K>
 consteval void require_order() {
   static_assert(Record<K>, "sort_by(): the key must be a record, such as a number or a string");

@@ -118,7 +118,7 @@ class Set {
   /// One pair for each key, with all its values in the order of this set. They must fit into
   /// memory.
   [[nodiscard]] auto group_by_key(Part parts = 0) const {
-    require_key_of_pairs();
+    require_key_of_pairs<T>();
     parts = or_default(parts);
     return make(GroupChain<typename T::first_type, typename T::second_type>{
         group_stage(chain_, "group_by_key", parts), "group_by_key", parts});
@@ -290,10 +290,6 @@ class Set {
   [[nodiscard]] Part or_default(Part parts) const {
     return parts > 0 ? parts : runner_->default_parts();
   }
-  static consteval void require_key_of_pairs() {
-    require_pairs<T>();
-    require_key<typename T::first_type>();
-  }
 
   template <class S, class F>
   [[nodiscard]] auto reduce_pairs(const S& pairs, const char* name, F f, Part parts) const {
@@ -305,7 +301,7 @@ class Set {
   }
   template <class Kind, class U, class D>
   [[nodiscard]] auto join_as(const Set<U, D>& other, Part parts) const {
-    require_key_of_pairs();
+    require_key_of_pairs<T>();
     require_pairs<U>();
     using K = typename T::first_type;
     static_assert(std::same_as<K, typename U::first_type>,

@@ -55,7 +55,7 @@ template <Chain C>
 [[nodiscard]] StagePtr cache_stage(const C& chain) {
   using R = Box<typename C::Value>;
   auto stage = make_stage(chain, "cache", [](Task& task, const C& c) {
-    BucketWriter<R, ArrivalOrder> writer{task, 1};
+    BucketWriter<R, ArrivalBuffer<R>> writer{task, 1};
     c.run(task, task.part(), [&]<class T>(T&& record) {
       writer.add(0, std::forward<T>(record));
       return true;
@@ -72,7 +72,7 @@ template <Chain C, class P>
   using R = Box<typename C::Value>;
   const auto compute = [partitioner](Task& task, const C& c) {
     const Part parts = partitioner.parts();
-    BucketWriter<R, ArrivalOrder> writer{task, parts};
+    BucketWriter<R, ArrivalBuffer<R>> writer{task, parts};
     c.run(task, task.part(), [&]<class T>(T&& record) {
       const Part part = partitioner.part_of(std::as_const(record.first));
       if (part >= parts)
@@ -97,8 +97,7 @@ template <class Buffer, Chain C>
   using R = Keyed<K, V>;
   const HashPartitioner partitioner{parts};
   const auto compute = [partitioner, make_buffer](Task& task, const C& c) {
-    BucketWriter<R, HashOrder, Buffer> writer{task, partitioner.parts(),
-                                              make_buffer(task.is_last_attempt())};
+    BucketWriter<R, Buffer> writer{task, partitioner.parts(), make_buffer(task.is_last_attempt())};
     c.run(task, task.part(), [&]<class T>(T&& record) {
       const std::uint64_t hash = hash_of(record.first);
       writer.add(partitioner.part_of_hash(hash), hash, std::forward<T>(record).first,
@@ -113,7 +112,8 @@ template <class Buffer, Chain C>
 /// Shuffles pairs by key without combining them.
 template <Chain C>
 [[nodiscard]] StagePtr group_stage(const C& chain, const char* name, Part parts) {
-  using Buffer = PlainBuffer<Keyed<typename C::Value::first_type, typename C::Value::second_type>>;
+  using R = Keyed<typename C::Value::first_type, typename C::Value::second_type>;
+  using Buffer = SortingBuffer<R, HashOrder>;
   return hash_stage<Buffer>(chain, name, parts,
                             std::function<Buffer(bool)>{[](bool) { return Buffer{}; }});
 }

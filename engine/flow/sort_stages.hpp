@@ -78,7 +78,7 @@ template <class K, Chain C, class KeyOf>
   const StagePtr splitters = splitter_stage<K>(samples, parts);
   const auto compute = [key_of, parts, splitters](Task& task, const C& c) {
     const RangePartitioner<K>& partitioner = *task.outputs<RangePartitioner<K>>(splitters)[0];
-    BucketWriter<R, KeyOrder> writer{task, parts};
+    BucketWriter<R, SortingBuffer<R, KeyOrder>> writer{task, parts};
     c.run(task, task.part(), [&]<class T>(T&& record) {
       decltype(auto) key = std::invoke(key_of, std::as_const(record));
       const Part part = partitioner.part_of(key, task.part(), c.parts());

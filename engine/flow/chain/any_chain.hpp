@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,8 @@ class AnyChain {
  public:
   using Value = T;
 
-  template <Chain C>
-  requires(!std::same_as<C, AnyChain>) explicit AnyChain(C chain)
+  template <class C>
+  requires(!std::same_as<C, AnyChain> && Chain<C>) explicit AnyChain(C chain)
       : chain_(std::make_shared<Erased<C>>(std::move(chain))) {}
 
   [[nodiscard]] Part parts() const { return chain_->parts(); }
@@ -29,7 +30,7 @@ class AnyChain {
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {
-    chain_->run(task, part, [&sink](Batch& batch) {
+    chain_->run(task, part, [&sink](std::span<Box<T>> batch) {
       for (Box<T>& record : batch)
         if (!sink(std::move(record.value))) return false;
       return true;
@@ -37,8 +38,7 @@ class AnyChain {
   }
 
  private:
-  using Batch = std::vector<Box<T>>;
-  using BatchSink = std::function<bool(Batch&)>;
+  using BatchSink = std::function<bool(std::span<Box<T>>)>;
 
   struct Interface {
     virtual ~Interface() = default;
@@ -71,17 +71,22 @@ class AnyChain {
   static void run_in_batches(const C& chain, Task& task, Part part, const BatchSink& sink) {
     constexpr std::size_t batch_records = 256;
     const std::size_t size = task.is_last_attempt() ? 1 : batch_records;
-    Batch batch;
+    // New records replace those of the last batch, so that the memory which these own is used
+    // again.
+    std::vector<Box<T>> batch;
     batch.reserve(size);
+    std::size_t used = 0;
     bool goes_on = true;
     chain.run(task, part, [&]<class R>(R&& record) {
-      batch.push_back({std::forward<R>(record)});
-      if (batch.size() < size) return true;
-      goes_on = sink(batch);
-      batch.clear();
+      if (used < batch.size())
+        batch[used].value = std::forward<R>(record);
+      else
+        batch.push_back({std::forward<R>(record)});
+      if (++used < size) return true;
+      goes_on = sink(std::span{batch}.first(std::exchange(used, 0)));
       return goes_on;
     });
-    if (goes_on && !batch.empty()) sink(batch);
+    if (goes_on && used > 0) sink(std::span{batch}.first(used));
   }
 
   std::shared_ptr<const Interface> chain_;

@@ -25,12 +25,12 @@ class ReduceChain : public StageReaderChain {
     ShuffleReader<Keyed<K, V>, HashOrder> reader{task, stage(), part};
     KeyGroups<K, std::optional<V>> groups;
     std::uint64_t key_number = 0;
-    const auto add = [&](const Keyed<K, V>& record) {
-      std::optional<V>& sum = groups[record.key];
+    const auto add = [&](Keyed<K, V>& record) {
+      std::optional<V>& sum = groups[std::move(record.key)];
       if (sum)
-        sum = std::invoke(combine_, std::as_const(*sum), record.value);
+        sum = std::invoke(combine_, std::as_const(*sum), std::as_const(record.value));
       else
-        sum = record.value;
+        sum = std::move(record.value);
     };
     const auto use = [&](K& key, std::optional<V>& sum) {
       const bool goes_on = sink(Value{std::move(key), *std::move(sum)});
@@ -63,7 +63,9 @@ class GroupChain : public StageReaderChain {
     ShuffleReader<Keyed<K, V>, HashOrder> reader{task, stage(), part};
     KeyGroups<K, std::vector<V>> groups;
     std::uint64_t key_number = 0;
-    const auto add = [&](const Keyed<K, V>& record) { groups[record.key].push_back(record.value); };
+    const auto add = [&](Keyed<K, V>& record) {
+      groups[std::move(record.key)].push_back(std::move(record.value));
+    };
     const auto use = [&](K& key, std::vector<V>& values) {
       const bool goes_on = sink(Value{std::move(key), std::move(values)});
       ++key_number;

@@ -108,10 +108,12 @@ class JoinChain {
         [&] {
           while (left.get() || right.get()) {
             const std::uint64_t hash = std::min(next_hash(left), next_hash(right));
-            read_records_with_hash(left, hash,
-                                   [&](const auto& r) { groups[r.key].first.push_back(r.value); });
-            read_records_with_hash(right, hash,
-                                   [&](const auto& r) { groups[r.key].second.push_back(r.value); });
+            read_records_with_hash(left, hash, [&](auto& r) {
+              groups[std::move(r.key)].first.push_back(std::move(r.value));
+            });
+            read_records_with_hash(right, hash, [&](auto& r) {
+              groups[std::move(r.key)].second.push_back(std::move(r.value));
+            });
             if (!groups.drain(emit)) return;
           }
         },

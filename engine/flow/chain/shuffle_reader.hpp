@@ -21,7 +21,8 @@ class ShuffleReader {
   ShuffleReader(const Task& task, const StagePtr& shuffle, Part part)
       : ShuffleReader(task, runs_for(task.outputs<Buckets<R>>(shuffle), part)) {}
 
-  [[nodiscard]] const R* get() const { return reader_.get(); }
+  /// Returns the next record, which the caller may move from; null after the last.
+  [[nodiscard]] R* get() const { return reader_.get(); }
   void advance() {
     task_.count_read();
     reader_.advance();
@@ -29,7 +30,7 @@ class ShuffleReader {
 
  private:
   const Task& task_;
-  std::vector<std::unique_ptr<Run<R>>> made_;
+  std::vector<OwnRun<R>> made_;
   MergeReader<R, Order> reader_;
 };
 
@@ -50,14 +51,14 @@ class StageReaderChain {
  protected:
   [[nodiscard]] const StagePtr& stage() const { return stage_; }
 
-  /// Gives `value_of(record)` of each record to the sink.
+  /// Moves `value_of(record)` of each record to the sink.
   template <class Reader, class ValueOf, class Sink>
   void read_all(Reader& reader, Part part, const ValueOf& value_of, const Sink& sink) const {
     std::uint64_t i = 0;
     run_located(
         [&] {
           for (; reader.get(); reader.advance(), ++i)
-            if (!sink(value_of(*reader.get()))) return;
+            if (!sink(std::move(value_of(*reader.get())))) return;
         },
         [&] { return location_in_part(name_, part, i); });
   }
@@ -84,7 +85,7 @@ class CacheChain : public StageReaderChain {
     const auto outputs = task.outputs<Buckets<Box<T>>>(stage());
     ShuffleReader<Box<T>, ArrivalOrder> reader{task, runs_for<Box<T>>({outputs[part]}, 0)};
     read_all(
-        reader, part, [](const Box<T>& box) -> const T& { return box.value; }, sink);
+        reader, part, [](Box<T>& box) -> T& { return box.value; }, sink);
   }
 };
 
@@ -99,7 +100,7 @@ class PartitionChain : public StageReaderChain {
   void run(Task& task, Part part, const Sink& sink) const {
     ShuffleReader<Box<T>, ArrivalOrder> reader{task, stage(), part};
     read_all(
-        reader, part, [](const Box<T>& box) -> const T& { return box.value; }, sink);
+        reader, part, [](Box<T>& box) -> T& { return box.value; }, sink);
   }
 };
 
@@ -107,14 +108,14 @@ class PartitionChain : public StageReaderChain {
 template <class R>
 class SortChain : public StageReaderChain {
  public:
-  using Value = std::decay_t<decltype(std::declval<const R&>().record())>;
+  using Value = std::decay_t<decltype(std::declval<R&>().record())>;
   using StageReaderChain::StageReaderChain;
 
   template <class Sink>
   void run(Task& task, Part part, const Sink& sink) const {
     ShuffleReader<R, KeyOrder> reader{task, stage(), part};
     read_all(
-        reader, part, [](const R& sorted) -> const Value& { return sorted.record(); }, sink);
+        reader, part, [](R& sorted) -> Value& { return sorted.record(); }, sink);
   }
 };
 

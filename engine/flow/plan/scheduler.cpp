@@ -71,7 +71,7 @@ void Scheduler::on_failed(const TaskId& task, Error error) {
   set(task.stage, task.part, PartState::missing);
   must_review_ = true;
   if (failures < attempts_max_ || error_) return;
-  if (attempts_max_ > 1) error.message += " (after " + std::to_string(attempts_max_) + " attempts)";
+  if (attempts_max_ > 2) error.message += " (after " + std::to_string(attempts_max_) + " attempts)";
   error_ = std::move(error);
 }
 

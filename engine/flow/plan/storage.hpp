@@ -18,6 +18,8 @@ class SpillFile {
   virtual std::uint64_t append(std::span<const std::byte> bytes) = 0;
   /// Reads `out.size()` bytes that append() has written at `offset`.
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  /// Gives back the space of `size` bytes at `offset`, which nobody reads again, if it can.
+  virtual void release(std::uint64_t offset, std::uint64_t size) noexcept = 0;
 };
 
 /// Memory that is counted against the limit, until the object is destroyed.

@@ -1,11 +1,14 @@
-/// Blocks: the form in which records are spilled. The list of a run's blocks stays in memory, with
-/// a checksum of each, so that damage on the disk is an error and never a wrong record.
+/// Blocks: the form in which the records of a run are kept, as bytes, in memory or in a file. Bytes
+/// take less memory than records, are read one after another, and are freed at once.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "starling/engine/flow/plan/storage.hpp"
@@ -13,49 +16,117 @@
 
 namespace starling::flow {
 
-/// Where bytes of whole records lie in a file.
-struct Block {
+/// Where bytes of whole records lie in a file. The checksum stays in memory, so that damage on the
+/// disk is an error and never a wrong record.
+struct SpilledBlock {
   std::uint64_t offset = 0;
   std::size_t size = 0;
   std::uint64_t checksum = 0;
 };
 
-/// The blocks of one run, in its order. Plain values; thread-safe to read.
-struct SpilledBlocks {
+/// The blocks of one run, in its order. Each has the bytes of whole records. Either all are in
+/// memory or all are spilled. Plain values; thread-safe to read.
+struct Blocks {
+  std::vector<Bytes> in_memory;
+  /// Counts the memory; null if no limit holds for it.
+  std::shared_ptr<Reservation> memory;
+  std::vector<SpilledBlock> spilled;
   std::shared_ptr<SpillFile> file;
-  std::vector<Block> blocks;
+
+  [[nodiscard]] bool is_spilled() const noexcept { return !spilled.empty(); }
 };
+
+/// Returns the number of bytes in blocks.
+[[nodiscard]] std::size_t size_of(std::span<const Bytes> blocks);
+
+/// Writes the blocks to the file, in their order.
+[[nodiscard]] Blocks spill(std::span<const Bytes> blocks, std::shared_ptr<SpillFile> file);
+
+/// Appends the bytes of a record of a block: at least one, so that a block with records has bytes.
+template <Record R>
+void put_record(Bytes& block, const R& record) {
+  put(block, record);
+  if constexpr (detail::fixed_size<R>() == 0) block.push_back(std::byte{0});
+}
+namespace detail {
+
+template <class Fields, class... Values, std::size_t... i>
+void put_each(Bytes& block, std::index_sequence<i...>, const Values&... values) {
+  (put<std::remove_cvref_t<std::tuple_element_t<i, Fields>>>(block, values), ...);
+}
+
+}  // namespace detail
+
+/// Appends what put_record() appends for the record R{values...}.
+template <Record R, class... Values>
+void put_fields(Bytes& block, const Values&... values) {
+  using Fields = decltype(fields_of(std::declval<R&>()));
+  static_assert(std::tuple_size_v<Fields> == sizeof...(Values));
+  detail::put_each<Fields>(block, std::index_sequence_for<Values...>{}, values...);
+  if constexpr (detail::fixed_size<R>() == 0) block.push_back(std::byte{0});
+}
+/// Reads a record that put_record() has written, and removes its bytes.
+template <Record R>
+void get_record(std::span<const std::byte>& block, R& record) {
+  get(block, record);
+  if constexpr (detail::fixed_size<R>() == 0) block = block.subspan(1);
+}
 
 /// Collects the bytes of records into blocks of at least 64 KiB, except for the last. Not
 /// thread-safe.
 class BlockWriter {
  public:
-  explicit BlockWriter(std::shared_ptr<SpillFile> file) : written_{std::move(file), {}} {}
+  /// Keeps the blocks in memory, or writes each to `file` once it is full.
+  explicit BlockWriter(std::shared_ptr<SpillFile> file = nullptr) {
+    written_.file = std::move(file);
+  }
 
-  /// Records are appended to this buffer; call end_record() after each.
-  [[nodiscard]] Bytes& buffer() noexcept { return buffer_; }
-  void end_record();
-  [[nodiscard]] SpilledBlocks finish();
+  template <Record R>
+  void add(const R& record) {
+    put_record(buffer_, record);
+    end_record();
+  }
+  /// Adds the record R{values...}. Returns the number of its bytes.
+  template <Record R, class... Values>
+  std::size_t add_fields(const Values&... values) {
+    const std::size_t before = buffer_.size();
+    put_fields<R>(buffer_, values...);
+    const std::size_t size = buffer_.size() - before;
+    end_record();
+    return size;
+  }
+  /// Adds the bytes of a record.
+  void add_bytes(std::span<const std::byte> record) {
+    buffer_.insert(buffer_.end(), record.begin(), record.end());
+    end_record();
+  }
+  [[nodiscard]] Blocks finish();
 
  private:
-  void write_block();
+  static constexpr std::size_t block_bytes_min = std::size_t{64} << 10U;
 
-  SpilledBlocks written_;
+  void end_record() {
+    if (buffer_.size() >= block_bytes_min) end_block();
+  }
+  void end_block();
+
+  Blocks written_;
   Bytes buffer_;
 };
 
 /// Requires: the blocks outlive the reader. Not thread-safe.
 class BlockReader {
  public:
-  explicit BlockReader(const SpilledBlocks& spilled) : spilled_(spilled) {}
+  explicit BlockReader(const Blocks& blocks) : blocks_(blocks) {}
 
   /// Returns the bytes of the next block, valid until the next call; empty after the last. Throws
   /// TaskFailure if the block is damaged.
   [[nodiscard]] std::span<const std::byte> next();
 
  private:
-  const SpilledBlocks& spilled_;
+  const Blocks& blocks_;
   std::size_t next_ = 0;
+  /// The last block that was read from the file.
   Bytes buffer_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,62 +28,94 @@ struct Buckets {
   [[nodiscard]] bool has(Part part) const { return part >= first && part - first < lists.size(); }
 };
 
-/// Collects records as they come.
+/// The bytes of the records that a buffer has collected.
+struct BufferedBlocks {
+  Blocks blocks;
+  std::uint64_t records = 0;
+};
+
+/// Collects the bytes of records as they come.
 template <class R>
-class PlainBuffer {
+class ArrivalBuffer {
  public:
   /// Adds the record R{fields...}. Returns by how many bytes the buffer has grown.
   template <class... Fields>
-  std::size_t add(Fields&&... fields) {
-    records_.push_back(R{std::forward<Fields>(fields)...});
-    return footprint(records_.back());
+  std::size_t add(const Fields&... fields) {
+    ++records_;
+    return writer_.template add_fields<R>(fields...);
   }
-  /// For buffers in which records wait.
-  static std::size_t finish() noexcept { return 0; }
-  [[nodiscard]] std::vector<R> take() { return std::exchange(records_, {}); }
+  [[nodiscard]] BufferedBlocks take() { return {writer_.finish(), std::exchange(records_, 0)}; }
 
  private:
-  std::vector<R> records_;
+  BlockWriter writer_;
+  std::uint64_t records_ = 0;
 };
 
-/// Sorts records in an order; equal ones stay in theirs.
-template <class Order, class R>
-void sort_records(std::vector<R>& records) {
-  // Sorting ranks with positions moves fewer bytes than sorting records, and reads fewer of them.
-  std::vector<std::pair<std::uint64_t, std::size_t>> order;
-  order.reserve(records.size());
-  for (const R& record : records) order.emplace_back(Order::rank(record), order.size());
-  std::ranges::stable_sort(order, [&records](const auto& a, const auto& b) {
-    if (a.first != b.first) return a.first < b.first;
-    return Order::less(records[a.second], records[b.second]);
-  });
-  std::vector<R> sorted;
-  sorted.reserve(records.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    constexpr std::size_t ahead = 8;
-    if (i + ahead < order.size()) __builtin_prefetch(&records[order[i + ahead].second]);
-    sorted.push_back(std::move(records[order[i].second]));
+/// Collects the bytes of records, and sorts the records in an order; equal ones stay in theirs.
+template <class R, class Order>
+class SortingBuffer {
+ public:
+  /// Adds the record R{first, others...}. Returns by how many bytes the buffer has grown.
+  template <class First, class... Others>
+  std::size_t add(const First& first, const Others&... others) {
+    const std::size_t before = bytes_.size();
+    put_fields<R>(bytes_, first, others...);
+    places_.emplace_back(Order::rank_of_first(first), static_cast<std::uint32_t>(ends_.size()));
+    ends_.push_back(bytes_.size());
+    return bytes_.size() - before + sizeof places_[0] + sizeof ends_[0];
   }
-  records = std::move(sorted);
-}
+  [[nodiscard]] BufferedBlocks take() {
+    // Sorting ranks with positions moves fewer bytes than sorting records, and reads fewer of them.
+    std::ranges::sort(places_, [this](const auto& a, const auto& b) {
+      if (a.first != b.first) return a.first < b.first;
+      if (a.second < b.second) return !Order::template less_bytes<R>(bytes_of(b), bytes_of(a));
+      return Order::template less_bytes<R>(bytes_of(a), bytes_of(b));
+    });
+    BlockWriter writer;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      constexpr std::size_t ahead = 8;
+      if (i + ahead < places_.size())
+        __builtin_prefetch(bytes_.data() + begin_of(places_[i + ahead].second));
+      writer.add_bytes(bytes_of(places_[i]));
+    }
+    const std::uint64_t records = places_.size();
+    *this = {};
+    return {writer.finish(), records};
+  }
 
-/// Sorts records in an order into runs, one buffer for each part of the next stage. When the
-/// records take more than Storage::buffer_bytes(), all buffers become runs.
-template <class R, class Order, class Buffer = PlainBuffer<R>>
+ private:
+  /// The rank of a record, and its position in the order of arrival.
+  using Place = std::pair<std::uint64_t, std::uint32_t>;
+
+  [[nodiscard]] std::size_t begin_of(std::uint32_t position) const {
+    return position == 0 ? 0 : ends_[position - 1];
+  }
+  [[nodiscard]] std::span<const std::byte> bytes_of(const Place& place) const {
+    const std::size_t begin = begin_of(place.second);
+    return std::span{bytes_}.subspan(begin, ends_[place.second] - begin);
+  }
+
+  Bytes bytes_;
+  /// Where each record ends in `bytes_`.
+  std::vector<std::size_t> ends_;
+  std::vector<Place> places_;
+};
+
+/// Collects the records of a task in a buffer for each part of the next stage. When the buffers
+/// take more than Storage::buffer_bytes(), they become runs.
+template <class R, class Buffer>
 class BucketWriter {
  public:
   BucketWriter(const Task& task, Part buckets, const Buffer& empty = {})
-      : task_(task), buffers_(buckets, empty), bytes_(buckets), runs_{0, {}} {
+      : task_(task), buffers_(buckets, empty), runs_{0, {}} {
     runs_.lists.resize(buckets);
   }
 
   /// Adds the record R{fields...}.
   template <class... Fields>
   void add(Part bucket, Fields&&... fields) {
-    const std::size_t grown = buffers_[bucket].add(std::forward<Fields>(fields)...);
-    bytes_[bucket] += grown;
-    total_bytes_ += grown;
-    if (total_bytes_ > task_.storage().buffer_bytes()) flush();
+    bytes_ += buffers_[bucket].add(std::forward<Fields>(fields)...);
+    if (bytes_ > task_.storage().buffer_bytes()) flush();
   }
 
   [[nodiscard]] Buckets<R> finish() {
@@ -92,22 +126,18 @@ class BucketWriter {
  private:
   void flush() {
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      bytes_[i] += buffers_[i].finish();
-      std::vector<R> records = buffers_[i].take();
-      if (records.empty()) continue;
-      task_.count_written(records.size(), bytes_[i]);
-      if constexpr (!std::is_same_v<Order, ArrivalOrder>) sort_records<Order>(records);
-      runs_.lists[i].push_back(make_run(task_, std::move(records), bytes_[i]));
-      bytes_[i] = 0;
+      auto [blocks, records] = buffers_[i].take();
+      if (records == 0) continue;
+      task_.count_written(records, size_of(blocks.in_memory));
+      runs_.lists[i].push_back(make_run<R>(task_, std::move(blocks)));
     }
-    total_bytes_ = 0;
+    bytes_ = 0;
   }
 
   const Task& task_;
   std::vector<Buffer> buffers_;
-  /// The bytes in each buffer, and in all.
-  std::vector<std::size_t> bytes_;
-  std::size_t total_bytes_ = 0;
+  /// The memory that all buffers take.
+  std::size_t bytes_ = 0;
   Buckets<R> runs_;
 };
 

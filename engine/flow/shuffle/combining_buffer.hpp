@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/engine/flow/shuffle/buckets.hpp"
 #include "starling/engine/flow/shuffle/order.hpp"
 #include "starling/engine/flow/values/footprint.hpp"
 
@@ -56,10 +57,24 @@ class CombiningBuffer {
     return grown;
   }
 
-  /// Returns the records in the order in which their keys came first. Call finish() before.
-  [[nodiscard]] std::vector<Record> take() {
+  /// Returns the records in the order of their hashes; those with one hash in the order in which
+  /// their keys came first.
+  [[nodiscard]] BufferedBlocks take() {
+    finish();
     slots_.clear();
-    return std::exchange(records_, {});
+    const std::vector<Record> records = std::exchange(records_, {});
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> places;
+    places.reserve(records.size());
+    for (const Record& record : records)
+      places.emplace_back(record.hash, static_cast<std::uint32_t>(places.size()));
+    std::ranges::sort(places);
+    BlockWriter writer;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      constexpr std::size_t ahead = 8;
+      if (i + ahead < places.size()) __builtin_prefetch(&records[places[i + ahead].second]);
+      writer.add(records[places[i].second]);
+    }
+    return {writer.finish(), records.size()};
   }
 
  private:

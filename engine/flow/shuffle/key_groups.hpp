@@ -13,10 +13,10 @@ template <class K, class A>
 class KeyGroups {
  public:
   /// Returns the value of `key`; adds the key with the value A{} if it is new.
-  A& operator[](const K& key) {
+  A& operator[](K&& key) {
     for (auto& [known, value] : groups_)
       if (known == key) return value;
-    return groups_.emplace_back(key, A{}).second;
+    return groups_.emplace_back(std::move(key), A{}).second;
   }
 
   /// Calls `use(key, value)` for each key, in the order in which the keys were added, and removes

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
+#include <span>
 #include <vector>
 
 #include "starling/engine/flow/shuffle/run.hpp"
@@ -30,9 +30,9 @@ class MergeReader {
   }
 
   /// Returns the record at which the reader is; null after the last.
-  [[nodiscard]] const R* get() const {
-    return heap_.empty() ? nullptr : heap_.front().reader->get();
-  }
+  /// Returns the record at which the reader is, which the caller may move from; null after the
+  /// last.
+  [[nodiscard]] R* get() const { return heap_.empty() ? nullptr : heap_.front().reader->get(); }
 
   void advance() {
     Head& head = heap_.front();
@@ -82,26 +82,35 @@ class MergeReader {
   std::vector<Head> heap_;
 };
 
-/// Merges groups of consecutive runs into spilled runs until at most `merged_runs_max` are left.
-/// `made` owns the runs that this makes. Runs in memory count too, so that one rule bounds both
-/// memory and files.
+/// Merges groups of consecutive runs into spilled runs until at most `merged_runs_max` are left,
+/// and no more runs than that takes. `made` owns the runs that this makes. Runs in memory count
+/// too, so that one rule bounds both memory and files.
 template <class R, class Order>
 [[nodiscard]] std::vector<const Run<R>*> merge_down(const Task& task,
                                                     std::vector<const Run<R>*> runs,
-                                                    std::vector<std::unique_ptr<Run<R>>>& made) {
-  while (runs.size() > merged_runs_max && std::ranges::any_of(runs, is_spilled<R>)) {
-    std::vector<const Run<R>*> merged;
-    for (std::size_t begin = 0; begin < runs.size(); begin += merged_runs_max) {
-      const auto first = runs.begin() + static_cast<std::ptrdiff_t>(begin);
-      const auto last = runs.begin() +
-                        static_cast<std::ptrdiff_t>(std::min(begin + merged_runs_max, runs.size()));
-      MergeReader<R, Order> reader{{first, last}};
-      RunSpiller<R> spiller{task};
-      for (; reader.get(); reader.advance()) spiller.add(*reader.get());
-      made.push_back(std::make_unique<Run<R>>(spiller.finish()));
-      merged.push_back(made.back().get());
+                                                    std::vector<OwnRun<R>>& made) {
+  const auto is_spilled = [](const Run<R>* run) { return run->is_spilled(); };
+  while (runs.size() > merged_runs_max && std::ranges::any_of(runs, is_spilled)) {
+    std::size_t excess = runs.size() - merged_runs_max;
+    std::vector<const Run<R>*> left;
+    std::span<const Run<R>* const> rest = runs;
+    while (!rest.empty()) {
+      const std::size_t size = std::min({merged_runs_max, excess + 1, rest.size()});
+      const auto group = rest.first(size);
+      rest = rest.subspan(size);
+      if (size == 1) {
+        left.push_back(group.front());
+        continue;
+      }
+      MergeReader<R, Order> reader{{group.begin(), group.end()}};
+      BlockWriter writer{task.file()};
+      for (; reader.get(); reader.advance()) writer.add(*reader.get());
+      made.emplace_back(new Run<R>{writer.finish()});
+      for (const SpilledBlock& block : made.back()->spilled) task.count_spilled(block.size);
+      left.push_back(made.back().get());
+      excess -= size - 1;
     }
-    runs = std::move(merged);
+    runs = std::move(left);
   }
   return runs;
 }

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <tuple>
 #include <utility>
 
+#include "starling/engine/flow/values/codec.hpp"
 #include "starling/engine/flow/values/hash.hpp"
 #include "starling/engine/flow/values/kinds.hpp"
 
@@ -44,7 +47,7 @@ struct WithSortKey {
   K key{};
   T value{};
 
-  [[nodiscard]] const T& record() const noexcept { return value; }
+  [[nodiscard]] T& record() noexcept { return value; }
   static constexpr auto fields(auto& m) { return std::tie(m.key, m.value); }
 };
 
@@ -53,12 +56,13 @@ template <class T>
 struct OwnSortKey {
   T key{};
 
-  [[nodiscard]] const T& record() const noexcept { return key; }
+  [[nodiscard]] T& record() noexcept { return key; }
   static constexpr auto fields(auto& m) { return std::tie(m.key); }
 };
 
 /// The orders of runs. `rank(a) < rank(b)` implies that a comes before b; of records with equal
-/// ranks, `less` decides.
+/// ranks, `less` decides, or `less_bytes` of their bytes. `rank_of_first` is the rank of a record
+/// whose first field is given.
 
 /// The order of arrival.
 struct ArrivalOrder {
@@ -79,8 +83,13 @@ struct HashOrder {
   static std::uint64_t rank(const R& record) noexcept {
     return record.hash;
   }
+  static std::uint64_t rank_of_first(std::uint64_t hash) noexcept { return hash; }
   template <class R>
   static bool less(const R&, const R&) noexcept {
+    return false;
+  }
+  template <class R>
+  static bool less_bytes(std::span<const std::byte>, std::span<const std::byte>) noexcept {
     return false;
   }
 };
@@ -91,9 +100,27 @@ struct KeyOrder {
   static std::uint64_t rank(const R& record) noexcept {
     return rank_of(record.key);
   }
+  template <class K>
+  static std::uint64_t rank_of_first(const K& key) noexcept {
+    return rank_of(key);
+  }
   template <class R>
   static bool less(const R& a, const R& b) {
     return a.key < b.key;
+  }
+  /// The key is the first field.
+  template <class R>
+  static bool less_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
+    using K = decltype(R::key);
+    if constexpr (Text<K>) {
+      return get_text(a) < get_text(b);
+    } else {
+      K key{};
+      K other{};
+      get(a, key);
+      get(b, other);
+      return key < other;
+    }
   }
 };
 

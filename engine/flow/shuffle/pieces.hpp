@@ -26,26 +26,28 @@ class BucketPieceReader : public PieceReader {
   }
 
   Bytes next() override {
-    constexpr std::size_t block_bytes = std::size_t{64} << 10U;
-    Bytes block;
+    std::span<const std::byte> block;
     bool begins_run = false;
-    while (!reader_ || reader_->get() == nullptr) {
-      if (runs_.empty()) return block;
-      reader_.emplace(runs_.front());
+    while (block.empty()) {
+      if (blocks_) block = blocks_->next();
+      if (!block.empty()) break;
+      if (runs_.empty()) return {};
+      blocks_.emplace(runs_.front());
       runs_ = runs_.subspan(1);
       begins_run = true;
     }
-    put(block, begins_run);
-    for (; reader_->get() && block.size() < block_bytes; reader_->advance())
-      put(block, *reader_->get());
-    return block;
+    Bytes piece;
+    piece.reserve(1 + block.size());
+    put(piece, begins_run);
+    piece.insert(piece.end(), block.begin(), block.end());
+    return piece;
   }
 
  private:
   Output output_;
-  /// The runs that come after that of `reader_`.
+  /// The runs that come after that of `blocks_`.
   std::span<const Run<R>> runs_;
-  std::optional<RunReader<R>> reader_;
+  std::optional<BlockReader> blocks_;
 };
 
 /// Makes the same runs again, in memory or spilled.
@@ -60,12 +62,10 @@ class BucketPieceWriter : public PieceWriter {
     bool begins_run = false;
     get(bytes, begins_run);
     if (begins_run) end_run();
-    while (!bytes.empty()) {
-      R record{};
-      get(bytes, record);
-      bytes_ += footprint(record);
-      records_.push_back(std::move(record));
-    }
+    // Another node has made the bytes, so they are checked before a task reads them.
+    for (std::span<const std::byte> rest = bytes; !rest.empty();) get_record(rest, checked_);
+    if (!bytes.empty()) blocks_.in_memory.emplace_back(bytes.begin(), bytes.end());
+    bytes_ += bytes.size();
     // The sender's runs are not longer than this, unless one record is.
     if (bytes_ > 4 * task_.storage().buffer_bytes()) end_run();
   }
@@ -76,16 +76,18 @@ class BucketPieceWriter : public PieceWriter {
 
  private:
   void end_run() {
-    if (records_.empty()) return;
-    buckets_.lists.back().push_back(
-        make_run(task_, std::exchange(records_, {}), std::exchange(bytes_, 0)));
+    if (bytes_ == 0) return;
+    buckets_.lists.back().push_back(make_run<R>(task_, std::exchange(blocks_, {})));
+    bytes_ = 0;
   }
 
   const Task& task_;
   Buckets<R> buckets_;
   /// The run that is not complete yet.
-  std::vector<R> records_;
+  Blocks blocks_;
   std::size_t bytes_ = 0;
+  /// The last record that was checked.
+  R checked_{};
 };
 
 /// Reads an output that is one record.

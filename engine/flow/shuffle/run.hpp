@@ -10,99 +10,66 @@
 #include "starling/engine/flow/plan/storage.hpp"
 #include "starling/engine/flow/plan/task.hpp"
 #include "starling/engine/flow/shuffle/block.hpp"
-#include "starling/engine/flow/values/footprint.hpp"
 
 namespace starling::flow {
 
+/// The bytes of records of the type R.
 template <class R>
-struct Run {
-  /// Empty if the run is spilled.
-  std::vector<R> records;
-  /// Null if the run is spilled.
-  std::shared_ptr<Reservation> memory;
-  SpilledBlocks spilled;
-};
+struct Run : Blocks {};
 
-template <class R>
-[[nodiscard]] bool is_spilled(const Run<R>* run) {
-  return !run->spilled.blocks.empty();
-}
-
-/// Writes records one after another to the file of a task.
-template <class R>
-class RunSpiller {
- public:
-  explicit RunSpiller(const Task& task) : task_(task), blocks_(task.file()) {}
-
-  void add(const R& record) {
-    put(blocks_.buffer(), record);
-    blocks_.end_record();
+/// Deletes a run that no other task reads, and gives back its space on the disk.
+struct RunRemover {
+  template <class R>
+  void operator()(const Run<R>* run) const noexcept {
+    for (const SpilledBlock& block : run->spilled) run->file->release(block.offset, block.size);
+    delete run;
   }
-  [[nodiscard]] Run<R> finish() {
-    Run<R> run{.records = {}, .memory = {}, .spilled = blocks_.finish()};
-    for (const Block& block : run.spilled.blocks) task_.count_spilled(block.size);
-    return run;
-  }
-
- private:
-  const Task& task_;
-  BlockWriter blocks_;
 };
-
-/// Makes a run that stays in memory if the storage has enough, and is spilled otherwise.
 template <class R>
-[[nodiscard]] Run<R> make_run(const Task& task, std::vector<R> records, std::size_t bytes) {
-  records.shrink_to_fit();
-  if (std::shared_ptr<Reservation> memory = task.storage().reserve(bytes))
-    return {.records = std::move(records), .memory = std::move(memory), .spilled = {}};
-  RunSpiller<R> spiller{task};
-  for (const R& record : records) spiller.add(record);
-  return spiller.finish();
+using OwnRun = std::unique_ptr<const Run<R>, RunRemover>;
+
+/// Makes a run of blocks in memory. They stay there if the storage has enough, and are spilled
+/// otherwise.
+template <class R>
+[[nodiscard]] Run<R> make_run(const Task& task, Blocks blocks) {
+  const std::size_t size = size_of(blocks.in_memory);
+  blocks.memory = task.storage().reserve(size);
+  if (blocks.memory) return {std::move(blocks)};
+  task.count_spilled(size);
+  return {spill(blocks.in_memory, task.file())};
 }
 
 /// Reads a run from its first record to its last. Requires: the run outlives the reader.
 template <class R>
 class RunReader {
  public:
-  explicit RunReader(const Run<R>& run) : records_(run.records), blocks_(run.spilled) { advance(); }
+  explicit RunReader(const Run<R>& run) : blocks_(run) { advance(); }
   RunReader(const RunReader&) = delete;
   RunReader& operator=(const RunReader&) = delete;
 
-  /// Returns the record at which the reader is; null after the last.
-  [[nodiscard]] const R* get() const noexcept { return current_; }
+  /// Returns the record at which the reader is, which the caller may move from; null after the
+  /// last.
+  [[nodiscard]] R* get() noexcept { return has_record_ ? &record_ : nullptr; }
+  [[nodiscard]] const R* get() const noexcept { return has_record_ ? &record_ : nullptr; }
 
-  /// Goes to the next record; get()'s last pointer may become invalid.
+  /// Goes to the next record, which replaces the last.
   void advance() {
-    if (!records_.empty()) {
-      // The processor cannot foresee reads from many runs in turn. Not in a function of its own,
-      // because gcc 12 drops calls of functions that only prefetch.
-      constexpr std::size_t ahead = 4;
-      if (records_.size() > 2 * ahead) {
-        __builtin_prefetch(&records_[2 * ahead]);
-        if constexpr (requires(const R& record) { record.key.data(); }) {
-          __builtin_prefetch(records_[ahead].key.data());
-          __builtin_prefetch(records_[ahead].key.data() + records_[ahead].key.size());
-        }
-      }
-      current_ = &records_.front();
-      records_ = records_.subspan(1);
-      return;
-    }
     if (bytes_.empty()) bytes_ = blocks_.next();
-    current_ = nullptr;
-    if (bytes_.empty()) return;
-    flow::get(bytes_, decoded_);
-    current_ = &decoded_;
+    has_record_ = !bytes_.empty();
+    if (!has_record_) return;
+    get_record(bytes_, record_);
+    // The processor cannot foresee reads from many runs in turn. Not in a function of its own,
+    // because gcc 12 drops calls of functions that only prefetch.
+    constexpr std::size_t ahead = 192;
+    __builtin_prefetch(bytes_.data() + ahead);
   }
 
  private:
-  /// The rest of a run in memory.
-  std::span<const R> records_;
-  /// The rest of a spilled run: its blocks, and the bytes of the current one.
   BlockReader blocks_;
+  /// The rest of the current block.
   std::span<const std::byte> bytes_;
-  R decoded_{};
-  const R* current_ = nullptr;
+  R record_{};
+  bool has_record_ = false;
 };
 
 }  // namespace starling::flow

@@ -3,12 +3,17 @@
 /// bytes. This codec needs no header of another library, so a user's program can include it.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <stdexcept>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "starling/engine/flow/values/kinds.hpp"
@@ -53,17 +58,88 @@ inline std::size_t get_count(std::span<const std::byte>& in) {
 
 }  // namespace detail
 
+namespace detail {
+
+inline constexpr std::size_t not_fixed = SIZE_MAX;
+
+template <class T>
+consteval std::size_t fixed_size();
+
+/// Returns the sum for the references in a tuple; not_fixed if one size is not.
+template <class... Ts>
+consteval std::size_t sum_of_fixed_sizes(std::tuple<Ts...>*) {
+  const std::array<std::size_t, sizeof...(Ts)> sizes{fixed_size<std::remove_cvref_t<Ts>>()...};
+  std::size_t sum = 0;
+  for (const std::size_t size : sizes) {
+    if (size == not_fixed) return not_fixed;
+    sum += size;
+  }
+  return sum;
+}
+template <class T, class U>
+consteval std::size_t sum_of_fixed_sizes(std::pair<T, U>*) {
+  return sum_of_fixed_sizes(static_cast<std::tuple<T, U>*>(nullptr));
+}
+template <class T, std::size_t n>
+consteval std::size_t sum_of_fixed_sizes(std::array<T, n>*) {
+  return fixed_size<T>() == not_fixed && n > 0 ? not_fixed : n * fixed_size<T>();
+}
+
+/// Returns the number of bytes of all values of T; not_fixed if some differ.
+template <class T>
+consteval std::size_t fixed_size() {
+  if constexpr (std::is_same_v<T, bool>) {
+    return 1;
+  } else if constexpr (Arithmetic<T> || Enumeration<T>) {
+    return sizeof(T);
+  } else if constexpr (Text<T> || Vector<T> || Optional<T>) {
+    return not_fixed;
+  } else if constexpr (Tuple<T>) {
+    return sum_of_fixed_sizes(static_cast<T*>(nullptr));
+  } else {
+    using Fields = decltype(fields_of(std::declval<const T&>()));
+    return sum_of_fixed_sizes(static_cast<Fields*>(nullptr));
+  }
+}
+
+/// Writes a value of fixed size to `out`, and moves that behind it.
+template <class T>
+void store(std::byte*& out, const T& value) {
+  if constexpr (Arithmetic<T> || Enumeration<T>) {
+    std::memcpy(out, &value, sizeof value);
+    out += sizeof value;
+  } else {
+    const auto store_all = [&out](const auto&... parts) { (store(out, parts), ...); };
+    if constexpr (Tuple<T>)
+      std::apply(store_all, value);
+    else
+      std::apply(store_all, fields_of(value));
+  }
+}
+
+/// True for numbers that lie in a vector as they are written; a vector of bools has no array.
+template <class T>
+inline constexpr bool is_plain_number = Arithmetic<T> && !std::is_same_v<T, bool>;
+
+}  // namespace detail
+
 /// Appends the bytes of `value` to `out`.
 template <class T>
 void put(Bytes& out, const T& value) {
-  if constexpr (Arithmetic<T> || Enumeration<T>) {
-    detail::put_bytes(out, &value, sizeof value);
+  if constexpr (detail::fixed_size<T>() != detail::not_fixed) {
+    const std::size_t begin = out.size();
+    out.resize(begin + detail::fixed_size<T>());
+    std::byte* at = out.data() + begin;
+    detail::store(at, value);
   } else if constexpr (Text<T>) {
     detail::put_count(out, value.size());
     detail::put_bytes(out, value.data(), value.size());
   } else if constexpr (Vector<T>) {
     detail::put_count(out, value.size());
-    for (const typename T::value_type& element : value) put(out, element);
+    if constexpr (detail::is_plain_number<typename T::value_type>)
+      detail::put_bytes(out, value.data(), value.size() * sizeof value[0]);
+    else
+      for (const typename T::value_type& element : value) put(out, element);
   } else if constexpr (Optional<T>) {
     put(out, value.has_value());
     if (value) put(out, *value);
@@ -74,6 +150,15 @@ void put(Bytes& out, const T& value) {
     else
       std::apply(put_all, fields_of(value));
   }
+}
+
+/// Returns the text at the beginning of `in`, which the bytes hold, and removes its bytes.
+[[nodiscard]] inline std::string_view get_text(std::span<const std::byte>& in) {
+  const std::size_t size = detail::get_count(in);
+  if (size > in.size()) throw DecodeError{"a string ends too early"};
+  const std::string_view text{reinterpret_cast<const char*>(in.data()), size};
+  in = in.subspan(size);
+  return text;
 }
 
 /// Reads one value from the beginning of `in`, and removes its bytes. Throws DecodeError if `in`
@@ -88,13 +173,18 @@ void get(std::span<const std::byte>& in, T& value) {
   } else if constexpr (Arithmetic<T> || Enumeration<T>) {
     detail::get_bytes(in, &value, sizeof value);
   } else if constexpr (Text<T>) {
-    const std::size_t size = detail::get_count(in);
-    if (size > in.size()) throw DecodeError{"a string ends too early"};
-    value.assign(reinterpret_cast<const char*>(in.data()), size);
-    in = in.subspan(size);
+    value.assign(get_text(in));
   } else if constexpr (Vector<T>) {
+    std::size_t left = detail::get_count(in);
+    if constexpr (detail::is_plain_number<typename T::value_type>) {
+      if (left > in.size() / sizeof(typename T::value_type))
+        throw DecodeError{"a vector ends too early"};
+      value.resize(left);
+      detail::get_bytes(in, value.data(), left * sizeof(typename T::value_type));
+      return;
+    }
     value.clear();
-    for (std::size_t left = detail::get_count(in); left > 0; --left) {
+    for (; left > 0; --left) {
       typename T::value_type element{};
       get(in, element);
       value.push_back(std::move(element));

@@ -133,14 +133,14 @@ TEST(Predict, ErrorsNameTheRecord) {
   std::vector<Sample> data(600, Sample{{1, 2}, 0});
   data[400].features.push_back(3);
   EXPECT_EQ(predict(engine.collection(data), first_feature()).count().error().message,
-            "collection: record 400: the sample has 3 features; valid: 2 (after 2 attempts)");
+            "collection: record 400: the sample has 3 features; valid: 2");
   data[400].features = {7, 2};
   const auto refuse = [](const std::pair<Sample, float>& record) {
     if (record.second == 7) throw std::runtime_error{"a seven"};
     return record.second;
   };
   EXPECT_EQ(predict(engine.collection(data), first_feature()).map(refuse).count().error().message,
-            "predict: part 0, record 400: a seven (after 2 attempts)");
+            "predict: part 0, record 400: a seven");
   data[400].features = {1, 2};
   EXPECT_EQ(predict(engine.collection(data), first_feature()).map(refuse).count().value(), 600U);
 }
@@ -148,8 +148,7 @@ TEST(Predict, ErrorsNameTheRecord) {
 TEST(Predict, RefusesSamplesOfAnotherKind) {
   const auto set = make_engine(1, 1).collection(std::vector<SparseSample>{{{0}, {1}, 0}});
   EXPECT_EQ(predict(set, first_feature()).count().error().message,
-            "predict: part 0, record 0: the model was trained on dense samples; valid: Sample "
-            "(after 2 attempts)");
+            "predict: part 0, record 0: the model was trained on dense samples; valid: Sample");
   const Predictor silent{[](const Table&) { return std::vector<float>{}; },
                          models::dense_table(1, 1, 0)};
   EXPECT_THROW((void)silent(Sample{{1}, 0}), std::runtime_error);

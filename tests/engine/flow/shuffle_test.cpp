@@ -4,27 +4,49 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "starling/base/random.hpp"
 #include "starling/engine/flow/shuffle/buckets.hpp"
 #include "starling/engine/flow/shuffle/combining_buffer.hpp"
 #include "starling/engine/flow/shuffle/order.hpp"
+#include "starling/engine/flow/values/box.hpp"
 #include "starling/engine/flow/values/hash.hpp"
 
 namespace starling::flow {
 namespace {
 
+/// Returns the records that a buffer has collected.
+template <class R>
+std::vector<R> records_of(const BufferedBlocks& buffered) {
+  std::vector<R> records;
+  for (const Bytes& block : buffered.blocks.in_memory)
+    for (std::span<const std::byte> rest = block; !rest.empty();)
+      get_record(rest, records.emplace_back());
+  EXPECT_EQ(records.size(), buffered.records);
+  return records;
+}
+
 template <class K>
 void expect_sorted_like_a_stable_sort(const std::vector<K>& keys) {
-  std::vector<WithSortKey<K, std::size_t>> records;
-  for (const K& key : keys) records.push_back({key, records.size()});
-  auto expected = records;
-  std::ranges::stable_sort(expected, {}, &WithSortKey<K, std::size_t>::key);
-  sort_records<KeyOrder>(records);
-  for (std::size_t i = 0; i < records.size(); ++i)
+  using R = WithSortKey<K, std::uint64_t>;
+  std::vector<R> expected;
+  SortingBuffer<R, KeyOrder> buffer;
+  for (const K& key : keys) {
+    EXPECT_GT(buffer.add(key, std::uint64_t{expected.size()}), 0U);
+    expected.push_back({key, expected.size()});
+  }
+  std::ranges::stable_sort(expected, {}, &R::key);
+  const auto records = records_of<R>(buffer.take());
+  ASSERT_EQ(records.size(), keys.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
     ASSERT_EQ(records[i].value, expected[i].value) << "at " << i << " of " << records.size();
+    ASSERT_EQ(records[i].key, expected[i].key);
+  }
+  EXPECT_EQ(buffer.take().records, 0U);
 }
 
 /// Keys of which `different` differ, made of random numbers by `key_of`.
@@ -36,7 +58,7 @@ auto random_keys(std::size_t count, std::uint64_t different, const F& key_of) {
   return keys;
 }
 
-TEST(SortRecords, IsAStableSortOfAnyKeys) {
+TEST(SortingBuffer, SortsAnyKeysStably) {
   for (const std::size_t count : {0U, 1U, 2U, 100U, 5000U})
     for (const std::uint64_t different : {1U, 10U, 1'000'000U}) {
       const auto check = [&](const auto& key_of) {
@@ -52,6 +74,22 @@ TEST(SortRecords, IsAStableSortOfAnyKeys) {
       check([](std::uint64_t x) { return std::pair{x % 3, std::to_string(x)}; });
       check([](std::uint64_t x) { return std::optional{x}; });
     }
+}
+
+TEST(ArrivalBuffer, KeepsTheOrderAndRecordsWithoutBytes) {
+  ArrivalBuffer<Box<std::tuple<>>> empty;
+  for (int i = 0; i < 3; ++i) empty.add(std::tuple<>{});
+  EXPECT_EQ(records_of<Box<std::tuple<>>>(empty.take()).size(), 3U);
+  ArrivalBuffer<Box<std::string>> buffer;
+  // More than one block, one of which is a long record.
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < 3000; ++i) texts.emplace_back(i == 1000 ? 200'000 : i % 90, 'x');
+  for (const std::string& text : texts) buffer.add(text);
+  const auto buffered = buffer.take();
+  EXPECT_EQ(buffered.blocks.in_memory.size(), 3U);
+  const auto records = records_of<Box<std::string>>(buffered);
+  ASSERT_EQ(records.size(), texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) ASSERT_EQ(records[i].value, texts[i]) << i;
 }
 
 TEST(FirstBytes, AreThoseInMemory) {
@@ -79,8 +117,8 @@ TEST(CombiningBuffer, GrowsAlikeWhetherPromptOrNot) {
       ASSERT_EQ(waiting.add(hash, keys[i], value), prompt.add(hash, keys[i], value)) << i;
     }
     EXPECT_EQ(waiting.finish(), prompt.finish());
-    const auto records = waiting.take();
-    const auto same = prompt.take();
+    const auto records = records_of<Buffer::Record>(waiting.take());
+    const auto same = records_of<Buffer::Record>(prompt.take());
     ASSERT_EQ(records.size(), same.size());
     EXPECT_GT(records.size(), 400U);
     for (std::size_t i = 0; i < records.size(); ++i) {

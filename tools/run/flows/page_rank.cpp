@@ -1,42 +1,86 @@
 #include "starling/tools/run/flows/page_rank.hpp"
 
-#include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <tuple>
 
+#include "starling/engine/flow/values/hash.hpp"
 #include "starling/tools/run/flows/top.hpp"
 
 namespace starling::program {
 namespace {
 
 using Name = std::string;
-/// A link from a node to another.
-using Link = std::pair<Name, Name>;
-/// The targets of a node's links, each with an LF behind it. One text is copied faster than many.
-using Targets = std::string;
+/// A number that stands for a node's name, so that iterations move no texts.
+using Id = std::uint64_t;
+
+/// The name of a node. If several names have one number, it is one of them, and `is_shared`.
+struct Label {
+  Name name;
+  bool is_shared = false;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.name, m.is_shared); }
+};
 
 struct NodeState {
-  Targets targets;
+  std::vector<Id> targets;
   double rank = 0;
   /// By how much the last iteration has changed the rank.
   double change = 0;
 
   static constexpr auto fields(auto& m) { return std::tie(m.targets, m.rank, m.change); }
 };
-using Graph = flow::Set<std::pair<Name, Targets>>;
-using Ranks = flow::Set<std::pair<Name, NodeState>>;
+using Labels = flow::Set<std::pair<Id, Label>>;
+using Graph = flow::Set<std::pair<Id, std::vector<Id>>>;
+using Ranks = flow::Set<std::pair<Id, NodeState>>;
 
-/// Returns each node with its links.
-Graph graph_of(const flow::Set<Link>& links) {
-  const auto targets = links.map([](const Link& link) {
-                              return std::pair{link.second, true};
-                            })
-                           .reduce_by_key(std::logical_or<>{});
-  return links.cogroup(targets).map([](const auto& node) {
-    Targets all;
-    for (const Name& target : node.second.first) all += target + '\n';
-    return std::pair{node.first, all};
+/// Returns the number of a name. Names with equal numbers have others with another salt.
+Id id_of(const Name& name, std::uint64_t salt) {
+  return flow::hash_bytes(salt == 0 ? name : std::to_string(salt) + ' ' + name);
+}
+
+Label merge(const Label& a, const Label& b) {
+  return {a.name, a.is_shared || b.is_shared || a.name != b.name};
+}
+
+/// The names of all nodes, and how many nodes there are.
+struct Nodes {
+  Labels labels;
+  std::uint64_t count = 0;
+  std::uint64_t salt = 0;
+};
+
+/// Finds a salt with which no two nodes have one number.
+template <class Links>
+Result<Nodes> nodes_of(const Links& links) {
+  for (std::uint64_t salt = 0;; ++salt) {
+    const auto both_ends = [salt](const std::pair<Name, Name>& link) {
+      return std::array{std::pair{id_of(link.first, salt), Label{link.first}},
+                        std::pair{id_of(link.second, salt), Label{link.second}}};
+    };
+    const Labels labels = links.flat_map(both_ends).reduce_by_key(merge).cache();
+    using Counts = std::pair<std::uint64_t, std::uint64_t>;
+    const auto add = [](const Counts& counts, const std::pair<Id, Label>& node) {
+      return Counts{counts.first + 1, counts.second + (node.second.is_shared ? 1 : 0)};
+    };
+    const auto sum = [](const Counts& a, const Counts& b) {
+      return Counts{a.first + b.first, a.second + b.second};
+    };
+    const auto counts = labels.fold(Counts{}, add, sum);
+    if (!counts) return counts.error();
+    if (counts->second == 0) return Nodes{labels, counts->first, salt};
+  }
+}
+
+/// Returns each node with the targets of its links.
+template <class Links>
+Graph graph_of(const Links& links, const Nodes& nodes) {
+  const auto by_id = links.map([salt = nodes.salt](const std::pair<Name, Name>& link) {
+    return std::pair{id_of(link.first, salt), id_of(link.second, salt)};
+  });
+  return by_id.cogroup(nodes.labels).map([](const auto& node) {
+    return std::pair{node.first, node.second.first};
   });
 }
 
@@ -57,15 +101,10 @@ Result<Sums> sums_of(const Ranks& ranks) {
 Ranks next_ranks(const Ranks& ranks, double damping, double nodes, double dangling) {
   const auto shares = ranks.flat_map([](const auto& node) {
     const NodeState& state = node.second;
-    const auto links = static_cast<std::size_t>(std::ranges::count(state.targets, '\n'));
-    std::vector<std::pair<Name, double>> sent;
-    sent.reserve(links);
-    for (std::size_t begin = 0; begin < state.targets.size();) {
-      const std::size_t end = state.targets.find('\n', begin);
-      sent.emplace_back(state.targets.substr(begin, end - begin),
-                        state.rank / static_cast<double>(links));
-      begin = end + 1;
-    }
+    const double share = state.rank / static_cast<double>(state.targets.size());
+    std::vector<std::pair<Id, double>> sent;
+    sent.reserve(state.targets.size());
+    for (const Id target : state.targets) sent.emplace_back(target, share);
     return sent;
   });
   return ranks.left_join(shares.reduce_by_key(std::plus<>{})).map([=](const auto& joined) {
@@ -99,19 +138,20 @@ Result<flow::Set<std::string>> PageRank::run(FlowContext& context) const {
   const auto lines = context.text(format.has_header);
   if (!lines) return lines.error();
   const auto separator = format.format_of(context.inputs().front()).separator;
-  const flow::Set<Link> links =
+  const auto links =
       lines->filter([](const std::string& line) { return !is_blank(line) && line[0] != '#'; })
           .map([separator](const std::string& line) {
             const auto columns = split_columns(line, separator);
-            return Link{column_at(columns, 0), column_at(columns, 1)};
+            return std::pair<Name, Name>{column_at(columns, 0), column_at(columns, 1)};
           });
-  const Graph graph = graph_of(links).cache();
-  const auto count = graph.count();
-  if (!count) return count.error();
-  const double nodes = static_cast<double>(*count);
-  Ranks ranks = graph.map([nodes](const auto& node) {
-    return std::pair{node.first, NodeState{node.second, 1 / nodes, 0}};
-  });
+  const auto found = nodes_of(links);
+  if (!found) return found.error();
+  const double nodes = static_cast<double>(found->count);
+  Ranks ranks = graph_of(links, *found)
+                    .map([nodes](const auto& node) {
+                      return std::pair{node.first, NodeState{node.second, 1 / nodes, 0}};
+                    })
+                    .cache();
   std::uint64_t done_iterations = 0;
   auto sums = sums_of(ranks);
   if (!sums) return sums.error();
@@ -129,8 +169,11 @@ Result<flow::Set<std::string>> PageRank::run(FlowContext& context) const {
   context.add_figure("nodes", nodes);
   context.add_figure("iterations", static_cast<double>(done_iterations));
   context.add_figure("change", sums->second);
-  const auto named = ranks.map([](const auto& node) {
+  const auto ranks_by_id = ranks.map([](const auto& node) {
     return std::pair{node.first, node.second.rank};
+  });
+  const auto named = found->labels.join(ranks_by_id).map([](const auto& node) {
+    return std::pair{node.second.first.name, node.second.second};
   });
   const auto order = [](const auto& node) { return std::pair{-node.second, node.first}; };
   return top_lines(context.engine(), named, order, top);

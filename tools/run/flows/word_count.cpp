@@ -2,6 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "starling/tools/run/flows/top.hpp"
 
@@ -18,31 +24,68 @@ char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A
 
 using Count = std::pair<std::string, std::uint64_t>;
 
+/// Says of each byte whether it is in a word.
+using Alphabet = std::array<bool, 256>;
+
+/// Each word of a line with the count 1, one after another. Requires: line and alphabet outlive the
+/// range.
+class WordsOfLine {
+ public:
+  WordsOfLine(std::string_view line, const Alphabet& alphabet, bool ignores_case)
+      : line_(line), alphabet_(&alphabet), ignores_case_(ignores_case) {}
+
+  class Iterator {
+   public:
+    using difference_type = std::ptrdiff_t;
+    using value_type = Count;
+
+    Iterator() = default;
+    explicit Iterator(const WordsOfLine& words) : words_(&words) { ++*this; }
+
+    Count operator*() const {
+      Count word{words_->line_.substr(begin_, end_ - begin_), 1};
+      if (words_->ignores_case_) std::ranges::transform(word.first, word.first.begin(), lower_case);
+      return word;
+    }
+    Iterator& operator++() {
+      for (begin_ = end_; begin_ < words_->line_.size() && !is_in_word(begin_);) ++begin_;
+      for (end_ = begin_; end_ < words_->line_.size() && is_in_word(end_);) ++end_;
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return begin_ == words_->line_.size(); }
+
+   private:
+    [[nodiscard]] bool is_in_word(std::size_t i) const {
+      return (*words_->alphabet_)[static_cast<unsigned char>(words_->line_[i])];
+    }
+
+    const WordsOfLine* words_ = nullptr;
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+  };
+
+  [[nodiscard]] Iterator begin() const { return Iterator{*this}; }
+  [[nodiscard]] static std::default_sentinel_t end() { return {}; }
+
+ private:
+  std::string_view line_;
+  const Alphabet* alphabet_;
+  bool ignores_case_;
+};
+
 /// Divides lines into words.
 class WordSplitter {
  public:
   explicit WordSplitter(const WordCount& options) : ignores_case_(options.ignores_case) {
-    for (std::size_t byte = 0; byte < is_letter_.size(); ++byte)
-      is_letter_[byte] = is_in_word(byte, options.splits_at_spaces);
+    for (std::size_t byte = 0; byte < alphabet_.size(); ++byte)
+      alphabet_[byte] = is_in_word(byte, options.splits_at_spaces);
   }
-
-  /// Returns each word of the line with the count 1.
-  std::vector<Count> operator()(const std::string& line) const {
-    std::vector<Count> words;
-    words.reserve(line.size() / 4 + 1);
-    const auto is_letter = [this](char c) { return is_letter_[static_cast<unsigned char>(c)]; };
-    for (auto end = line.begin();;) {
-      const auto begin = std::find_if(end, line.end(), is_letter);
-      if (begin == line.end()) return words;
-      end = std::find_if_not(begin, line.end(), is_letter);
-      auto& word = words.emplace_back(std::string{begin, end}, 1).first;
-      if (ignores_case_) std::ranges::transform(word, word.begin(), lower_case);
-    }
-  }
+  WordsOfLine operator()(const std::string& line) const { return {line, alphabet_, ignores_case_}; }
 
  private:
   bool ignores_case_;
-  std::array<bool, 256> is_letter_{};
+  Alphabet alphabet_{};
 };
 
 }  // namespace

@@ -46,6 +46,11 @@ class TestStorage : public flow::Storage {
     void read(std::uint64_t offset, std::span<std::byte> out) const override {
       std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
     }
+    void release(std::uint64_t offset, std::uint64_t size) noexcept override {
+      // So that a record which is read after all is wrong.
+      const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(offset);
+      std::fill_n(first, size, std::byte{0xff});
+    }
     std::vector<std::byte> bytes;
   };
 
