@@ -102,7 +102,7 @@ struct Customers {
 };
 
 /// Writes purchases of 2,000 customers. Customers who stay buy more often, and less at night.
-void write_raw(const char* path) {
+int write_raw(const char* path) {
   std::ofstream file{path};
   file << "customer,amount,hour,stays\n";
   for (std::uint64_t customer = 0; customer < 2000; ++customer) {
@@ -116,9 +116,12 @@ void write_raw(const char* path) {
            << (stays ? "yes" : "no") << '\n';
     }
   }
+  if (file.flush()) return 0;
+  std::fprintf(stderr, "%s: cannot be written\n", path);
+  return 1;
 }
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string_view{argv[1]} == "write-raw") return write_raw(argv[2]), 0;
+  if (argc == 3 && std::string_view{argv[1]} == "write-raw") return write_raw(argv[2]);
   return starling::main(argc, argv, Registry{}.flow<Customers>());
 }

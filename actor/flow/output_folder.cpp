@@ -144,9 +144,13 @@ Result<void> OutputFolder::open() {
   if (!is_shared_) return {};
   lock_ = Descriptor{::openat(folder_.get(), lock_name, O_RDWR | O_CREAT | O_CLOEXEC, 0666)};
   if (!lock_.is_open()) return cannot_be_made(path_);
-  // A file system without locks keeps the temporary folder if the job fails.
-  (void)::flock(lock_.get(), LOCK_SH | LOCK_NB);
-  return {};
+  // Waits while another writer, whose job has failed, removes the folder. A file system without
+  // locks keeps the temporary folder if the job fails.
+  while (::flock(lock_.get(), LOCK_SH) != 0 && errno == EINTR) continue;
+  // The folder may have been removed before it was locked.
+  errno = ENOENT;
+  if (has_name(temporary_) || has_name(path_)) return {};
+  return cannot_be_made(path_);
 }
 
 OutputFolder::OutputFolder(OutputFolder&& other) noexcept
@@ -165,10 +169,10 @@ void OutputFolder::discard() {
   if (!is_shared_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) remove_folder(temporary_);
 }
 
-bool OutputFolder::has_final_name() const {
+bool OutputFolder::has_name(const std::string& name) const {
   struct ::stat opened {};
   struct ::stat named {};
-  return ::fstat(folder_.get(), &opened) == 0 && ::lstat(path_.c_str(), &named) == 0 &&
+  return ::fstat(folder_.get(), &opened) == 0 && ::lstat(name.c_str(), &named) == 0 &&
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
@@ -197,7 +201,7 @@ PartFile OutputFolder::open_file(const std::string& name) const {
 Result<void> OutputFolder::commit(Part parts) {
   const bool has_all = has_all_parts(folder_.get(), parts);
   int fault = 0;
-  if (has_all && !has_final_name()) {
+  if (has_all && !has_name(path_)) {
     // Other users may read the result if they may read a new folder.
     const ::mode_t mask = ::umask(0);
     ::umask(mask);
@@ -206,7 +210,7 @@ Result<void> OutputFolder::commit(Part parts) {
     fault = rename_to_new(temporary_, path_);
     sync_names(std::filesystem::absolute(path_).parent_path().string());
   }
-  if (has_all && (fault == 0 || has_final_name())) {
+  if (has_all && (fault == 0 || has_name(path_))) {
     if (is_shared_) remove_unfinished_files(path_);
     temporary_.clear();
     return {};

@@ -110,8 +110,8 @@ class OutputFolder {
 
   /// Opens the temporary folder. Returns an Error if that fails.
   Result<void> open();
-  /// True if the path names the folder that this object has open.
-  [[nodiscard]] bool has_final_name() const;
+  /// True if `name` is the path of the folder that this object has open.
+  [[nodiscard]] bool has_name(const std::string& name) const;
   /// True if the folder, which is open, has the files of all parts.
   [[nodiscard]] bool has_all_parts(int folder, Part parts) const;
   /// Removes the temporary folder, unless another writer still uses it or has renamed it.

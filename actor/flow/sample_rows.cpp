@@ -70,6 +70,24 @@ std::size_t count_samples(const std::vector<std::shared_ptr<const R>>& parts) {
   return count;
 }
 
+/// Returns an Error if the rows of a part, which another node may have made, do not fit together.
+Result<void> check_rows(const DenseRows& rows) {
+  if (rows.features <= models::features_max &&
+      rows.values.size() == rows.features * rows.labels.size())
+    return {};
+  return Error{"there are not as many numbers as samples and features say"};
+}
+Result<void> check_rows(const SparseRows& rows) {
+  const bool fits =
+      rows.features <= models::features_max && rows.ends.size() == rows.labels.size() &&
+      rows.columns.size() == rows.values.size() && std::ranges::is_sorted(rows.ends) &&
+      (rows.ends.empty() ? 0 : rows.ends.back()) == rows.values.size() &&
+      std::ranges::all_of(rows.columns,
+                          [&](std::uint32_t column) { return column < rows.features; });
+  if (fits) return {};
+  return Error{"the columns of samples do not fit together"};
+}
+
 }  // namespace
 
 void DenseRows::add(const Sample& sample, const TableOptions& options) {
@@ -111,6 +129,7 @@ Result<models::Table> join_rows(std::vector<std::shared_ptr<const DenseRows>> pa
   Part first = 0;
   for (Part part = 0; part < parts.size(); ++part) {
     const auto rows = std::exchange(parts[part], nullptr);  // frees the rows that are copied
+    if (auto valid = check_rows(*rows); !valid) return std::move(valid).error().within("to_table");
     if (rows->labels.empty()) continue;
     if (raw.labels.empty()) {
       first = part;
@@ -135,6 +154,7 @@ Result<models::Table> join_rows(std::vector<std::shared_ptr<const SparseRows>> p
   models::Table::Sparse x;
   for (auto& part : parts) {
     const auto rows = std::exchange(part, nullptr);  // frees the rows that are copied
+    if (auto valid = check_rows(*rows); !valid) return std::move(valid).error().within("to_table");
     raw.features = std::max<std::size_t>(raw.features, rows->features);
     const std::uint64_t stored = x.values.size();
     for (const std::uint64_t end : rows->ends) x.starts.push_back(stored + end);

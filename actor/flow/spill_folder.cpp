@@ -80,12 +80,17 @@ class SpillFolder::File : public SpillFile {
   }
 
   void release(std::uint64_t offset, std::uint64_t size) noexcept override {
-    // Some file systems have no holes; they give the space back with the file.
-    if (::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                    static_cast<off_t>(offset), static_cast<off_t>(size)) != 0)
+    // The disk gives whole pages back. Some file systems have no holes; they give the space back
+    // with the file.
+    constexpr std::uint64_t page = 4096;
+    const std::uint64_t begin = (offset + page - 1) / page * page;
+    const std::uint64_t end = (offset + size) / page * page;
+    if (begin >= end ||
+        ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    static_cast<off_t>(begin), static_cast<off_t>(end - begin)) != 0)
       return;
-    released_ += size;
-    folder_->disk_used_ -= size;
+    released_ += end - begin;
+    folder_->disk_used_ -= end - begin;
   }
 
  private:

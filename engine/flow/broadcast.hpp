@@ -9,7 +9,7 @@
 namespace starling::flow {
 
 /// Copies share one value, so a function that holds a Broadcast is cheap to copy. On several nodes,
-/// each node will hold the value once; so it is a record, which can be sent.
+/// the program of each member makes the value itself.
 template <class T>
 class Broadcast {
  public:

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -250,7 +251,11 @@ class Set {
     auto sums = run("fold", compute);
     if (!sums) return std::move(sums).error();
     A total = zero;
-    for (const auto& sum : *sums) total = std::invoke(merge, std::as_const(total), *sum);
+    try {
+      for (const auto& sum : *sums) total = std::invoke(merge, std::as_const(total), *sum);
+    } catch (const std::exception& fault) {
+      return Error{fault.what()}.within("fold");
+    }
     return total;
   }
   /// Calls `open(part)` on the thread of each part, then the function that it returned for each

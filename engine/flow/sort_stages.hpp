@@ -2,6 +2,7 @@
 /// Thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -72,20 +73,27 @@ using SortRecord =
 template <class K, Chain C, class KeyOf>
 [[nodiscard]] StagePtr sort_stage(const C& chain, const KeyOf& key_of, Part parts) {
   using R = SortRecord<typename C::Value, K, KeyOf>;
-  // So many that the largest part is rarely twice as large as the mean.
-  constexpr std::size_t samples_per_part = 32;
-  const StagePtr samples = sample_stage<K>(chain, key_of, samples_per_part * parts);
+  // So many in all that the largest part is rarely twice as large as the mean.
+  constexpr std::size_t samples_per_part = 64;
+  constexpr std::size_t least_of_input_part = 32;
+  const std::size_t inputs = std::max<std::size_t>(chain.parts(), 1);
+  const StagePtr samples = sample_stage<K>(
+      chain, key_of, std::max(least_of_input_part, samples_per_part * parts / inputs));
   const StagePtr splitters = splitter_stage<K>(samples, parts);
   const auto compute = [key_of, parts, splitters](Task& task, const C& c) {
     const RangePartitioner<K>& partitioner = *task.outputs<RangePartitioner<K>>(splitters)[0];
+    // Another node may have made it.
+    if (partitioner.parts() > parts)
+      throw TaskFailure{Error{"there are more splitters than parts"}};
+    const Part input_parts = c.parts();
     BucketWriter<R, SortingBuffer<R, KeyOrder>> writer{task, parts};
     c.run(task, task.part(), [&]<class T>(T&& record) {
       decltype(auto) key = std::invoke(key_of, std::as_const(record));
-      const Part part = partitioner.part_of(key, task.part(), c.parts());
+      const Part part = partitioner.part_of(key, task.part(), input_parts);
       if constexpr (std::is_same_v<KeyOf, std::identity>)
         writer.add(part, std::forward<T>(record));
       else
-        writer.add(part, K{std::forward<decltype(key)>(key)}, std::forward<T>(record));
+        writer.add(part, key, std::forward<T>(record));
       return true;
     });
     return writer.finish();

@@ -51,6 +51,11 @@ Result<void> Registry::check() const {
       return refuse("is given twice; valid: each name once");
     if (!entry.spawn) return refuse("has no function; valid: a function that spawns them");
   }
+  for (const auto& entry : data_)
+    if (std::ranges::count(data_, entry.name, &program::DataEntry::name) > 1)
+      return Error{"the name " + quote(entry.name) +
+                   " of your own data source, or flow of samples, is given twice; valid: each name "
+                   "once"};
   for (const auto& entry : flows_) {
     if (auto valid = check_flow(entry); !valid) return valid;
     if (std::ranges::count(flows_, entry.name, &program::FlowEntry::name) > 1)

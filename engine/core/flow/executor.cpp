@@ -211,7 +211,7 @@ void FlowExecutor::take(const FlowContext& context, MemberId from, std::uint32_t
                         const PieceChunk& chunk) {
   const auto piece = pieces_.find(chunk.piece);
   if (piece == pieces_.end() || piece->second.fetch != fetch ||
-      piece->second.next_chunk != chunk.chunk)
+      piece->second.next_chunk != chunk.chunk || piece->second.has_last_chunk)
     return;
   if (!chunk.error.empty()) return lose(context, chunk.piece, TaskOutcome::failed, chunk.error);
   if (chunk.is_missing) {
@@ -219,6 +219,7 @@ void FlowExecutor::take(const FlowContext& context, MemberId from, std::uint32_t
     return lose(context, chunk.piece, TaskOutcome::lacks_input);
   }
   ++piece->second.next_chunk;
+  piece->second.has_last_chunk = chunk.is_last;
   ++fetches_.at(fetch).storing;
   context.output(StorePiece{fetch, piece->second.stage, chunk});
 }

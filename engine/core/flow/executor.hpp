@@ -65,6 +65,8 @@ class FlowExecutor {
     /// The member that has it, and the next chunk to ask for.
     MemberId holder = 0;
     std::uint32_t next_chunk = 0;
+    /// True once the last chunk of this request has come.
+    bool has_last_chunk = false;
     /// The request with which it is fetched; 0 for none.
     std::uint32_t fetch = 0;
     bool is_here = false;

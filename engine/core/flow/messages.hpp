@@ -272,7 +272,7 @@ struct FlowOptions {
   std::uint32_t attempts_max = 2;
   /// How many tasks this member runs at a time.
   std::uint32_t slots = 1;
-  /// How many requests for pieces this member has under way at a time. Above 0.
+  /// How many requests for pieces this member has in flight at a time. Above 0.
   std::size_t fetches_max = 8;
   /// A task is given to a second member once half of its stage is done, and it has run this many
   /// times as long as the median of those parts, and at least `copy_after`.

@@ -116,7 +116,10 @@ PieceChunk OutputStore::read_chunk(MemberId reader, const PieceName& piece, std:
 
 /// Each block travels after its size in 4 bytes, so that the receiver finds its end.
 void OutputStore::read_next(Reading& reading, std::uint32_t number, std::size_t bytes_max) {
-  while (!reading.is_at_end && reading.rest.size() - reading.sent < bytes_max) {
+  reading.rest.erase(reading.rest.begin(),
+                     reading.rest.begin() + static_cast<std::ptrdiff_t>(reading.sent));
+  reading.sent = 0;
+  while (!reading.is_at_end && reading.rest.size() < bytes_max) {
     const std::vector<std::byte> block = reading.reader->next();
     reading.is_at_end = block.empty();
     if (block.empty()) break;
@@ -124,16 +127,11 @@ void OutputStore::read_next(Reading& reading, std::uint32_t number, std::size_t 
     flow::put(reading.rest, static_cast<std::uint32_t>(block.size()));
     reading.rest.insert(reading.rest.end(), block.begin(), block.end());
   }
-  const std::size_t size = std::min(bytes_max, reading.rest.size() - reading.sent);
+  reading.sent = std::min(bytes_max, reading.rest.size());
   PieceChunk& chunk = reading.last_chunk;
   chunk.chunk = number;
-  chunk.bytes = RecordBytes::copy_of(std::span{reading.rest}.subspan(reading.sent, size));
-  reading.sent += size;
-  if (reading.sent == reading.rest.size()) {
-    reading.rest.clear();
-    reading.sent = 0;
-  }
-  chunk.is_last = reading.is_at_end && reading.rest.empty();
+  chunk.bytes = RecordBytes::copy_of(std::span{reading.rest}.first(reading.sent));
+  chunk.is_last = reading.is_at_end && reading.sent == reading.rest.size();
 }
 
 // --- receiving ----------------------------------------------------------------------------------
@@ -153,6 +151,7 @@ PieceStored OutputStore::execute(const StorePiece& store) {
       pieces_[chunk.piece] = std::move(piece);
     }
     Piece& piece = pieces_.at(chunk.piece);
+    if (!piece.writer) throw flow::DecodeError{"a piece of records goes on behind its end"};
     add_bytes(piece, chunk.bytes.get());
     if (!chunk.is_last) return stored;
     if (!piece.partial.empty()) throw flow::DecodeError{"a piece of records ends too early"};

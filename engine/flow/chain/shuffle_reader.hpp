@@ -30,7 +30,7 @@ class ShuffleReader {
 
  private:
   const Task& task_;
-  std::vector<OwnRun<R>> made_;
+  std::vector<std::unique_ptr<const Run<R>>> made_;
   MergeReader<R, Order> reader_;
 };
 

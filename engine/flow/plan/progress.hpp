@@ -12,8 +12,8 @@ namespace starling::flow {
 struct TaskCounts {
   /// Records that came from the sources of the stage: files, collections, or other stages.
   std::uint64_t records_read = 0;
-  /// Records that were shuffled or cached, after equal keys were combined, and the bytes of memory
-  /// that they take.
+  /// Records that were shuffled or cached, after equal keys were combined, and their bytes in
+  /// memory or on the disk.
   std::uint64_t records_written = 0;
   std::uint64_t bytes_written = 0;
   /// Bytes that were written to spill files.

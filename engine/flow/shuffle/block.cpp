@@ -12,10 +12,6 @@ std::uint64_t checksum_of(std::span<const std::byte> bytes) {
   return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-void append(Blocks& blocks, const Bytes& bytes) {
-  blocks.spilled.push_back({blocks.file->append(bytes), bytes.size(), checksum_of(bytes)});
-}
-
 }  // namespace
 
 std::size_t size_of(std::span<const Bytes> blocks) {
@@ -24,16 +20,48 @@ std::size_t size_of(std::span<const Bytes> blocks) {
   return size;
 }
 
-Blocks spill(std::span<const Bytes> blocks, std::shared_ptr<SpillFile> file) {
-  Blocks written;
-  written.file = std::move(file);
-  for (const Bytes& block : blocks) append(written, block);
-  return written;
+SpilledBlocks& SpilledBlocks::operator=(SpilledBlocks&& other) noexcept {
+  release();
+  file_ = std::move(other.file_);
+  blocks_ = std::exchange(other.blocks_, {});
+  return *this;
+}
+
+void SpilledBlocks::append(const Bytes& block) {
+  blocks_.reserve(blocks_.size() + 1);
+  blocks_.push_back({file_->append(block), block.size(), checksum_of(block)});
+}
+
+std::uint64_t SpilledBlocks::bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const Place& block : blocks_) bytes += block.size;
+  return bytes;
+}
+
+void SpilledBlocks::read(std::size_t i, Bytes& block) const {
+  const Place& place = blocks_.at(i);
+  block.resize(place.size);
+  file_->read(place.offset, block);
+  if (checksum_of(block) != place.checksum)
+    throw TaskFailure{
+        Error{"spilled data is damaged: its checksum has changed since it was "
+              "written; try: a spill folder on another disk"}};
+}
+
+void SpilledBlocks::release() noexcept {
+  // The last owner of a file removes it as a whole.
+  if (file_.use_count() <= 1) return;
+  for (std::size_t i = 0; i < blocks_.size();) {
+    const std::uint64_t begin = blocks_[i].offset;
+    std::uint64_t end = begin;
+    for (; i < blocks_.size() && blocks_[i].offset == end; ++i) end += blocks_[i].size;
+    file_->release(begin, end - begin);
+  }
 }
 
 void BlockWriter::end_block() {
-  if (written_.file) {
-    append(written_, buffer_);
+  if (is_spilling_) {
+    written_.spilled.append(buffer_);
     buffer_.clear();
     return;
   }
@@ -47,21 +75,13 @@ void BlockWriter::end_block() {
 
 Blocks BlockWriter::finish() {
   if (!buffer_.empty()) end_block();
-  return std::move(written_);
+  return std::exchange(written_, {});
 }
 
 std::span<const std::byte> BlockReader::next() {
-  if (!blocks_.is_spilled())
-    return next_ == blocks_.in_memory.size() ? std::span<const std::byte>{}
-                                             : blocks_.in_memory[next_++];
-  if (next_ == blocks_.spilled.size()) return {};
-  const SpilledBlock& block = blocks_.spilled[next_++];
-  buffer_.resize(block.size);
-  blocks_.file->read(block.offset, buffer_);
-  if (checksum_of(buffer_) != block.checksum)
-    throw TaskFailure{
-        Error{"spilled data is damaged: its checksum has changed since it was "
-              "written; try: a spill folder on another disk"}};
+  if (next_ < blocks_.in_memory.size()) return blocks_.in_memory[next_++];
+  if (next_ >= blocks_.spilled.size()) return {};
+  blocks_.spilled.read(next_++, buffer_);
   return buffer_;
 }
 

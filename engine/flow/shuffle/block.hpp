@@ -16,31 +16,49 @@
 
 namespace starling::flow {
 
-/// Where bytes of whole records lie in a file. The checksum stays in memory, so that damage on the
-/// disk is an error and never a wrong record.
-struct SpilledBlock {
-  std::uint64_t offset = 0;
-  std::size_t size = 0;
-  std::uint64_t checksum = 0;
+/// Blocks in a file. The file may reuse their space once they are destroyed. A checksum of each
+/// stays in memory, so that damage on the disk is an error and never a wrong record. Thread-safe to
+/// read.
+class SpilledBlocks {
+ public:
+  SpilledBlocks() = default;
+  explicit SpilledBlocks(std::shared_ptr<SpillFile> file) : file_(std::move(file)) {}
+  SpilledBlocks(SpilledBlocks&&) = default;
+  SpilledBlocks& operator=(SpilledBlocks&& other) noexcept;
+  ~SpilledBlocks() { release(); }
+
+  void append(const Bytes& block);
+
+  [[nodiscard]] std::size_t size() const noexcept { return blocks_.size(); }
+  /// Returns the bytes of all blocks.
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+  /// Reads block `i` into `block`. Throws TaskFailure if it is damaged.
+  void read(std::size_t i, Bytes& block) const;
+
+ private:
+  struct Place {
+    std::uint64_t offset = 0;
+    std::size_t size = 0;
+    std::uint64_t checksum = 0;
+  };
+
+  void release() noexcept;
+
+  std::shared_ptr<SpillFile> file_;
+  std::vector<Place> blocks_;
 };
 
 /// The blocks of one run, in its order. Each has the bytes of whole records. Either all are in
-/// memory or all are spilled. Plain values; thread-safe to read.
+/// memory or all are spilled. Thread-safe to read.
 struct Blocks {
   std::vector<Bytes> in_memory;
   /// Counts the memory; null if no limit holds for it.
   std::shared_ptr<Reservation> memory;
-  std::vector<SpilledBlock> spilled;
-  std::shared_ptr<SpillFile> file;
-
-  [[nodiscard]] bool is_spilled() const noexcept { return !spilled.empty(); }
+  SpilledBlocks spilled;
 };
 
 /// Returns the number of bytes in blocks.
 [[nodiscard]] std::size_t size_of(std::span<const Bytes> blocks);
-
-/// Writes the blocks to the file, in their order.
-[[nodiscard]] Blocks spill(std::span<const Bytes> blocks, std::shared_ptr<SpillFile> file);
 
 /// Appends the bytes of a record of a block: at least one, so that a block with records has bytes.
 template <Record R>
@@ -69,16 +87,20 @@ void put_fields(Bytes& block, const Values&... values) {
 template <Record R>
 void get_record(std::span<const std::byte>& block, R& record) {
   get(block, record);
-  if constexpr (detail::fixed_size<R>() == 0) block = block.subspan(1);
+  if constexpr (detail::fixed_size<R>() == 0) {
+    std::byte ignored{};
+    detail::get_bytes(block, &ignored, 1);
+  }
 }
 
 /// Collects the bytes of records into blocks of at least 64 KiB, except for the last. Not
 /// thread-safe.
 class BlockWriter {
  public:
-  /// Keeps the blocks in memory, or writes each to `file` once it is full.
-  explicit BlockWriter(std::shared_ptr<SpillFile> file = nullptr) {
-    written_.file = std::move(file);
+  /// Keeps the blocks in memory, or with `file` writes each there once it is full.
+  BlockWriter() = default;
+  explicit BlockWriter(std::shared_ptr<SpillFile> file) : is_spilling_(true) {
+    written_.spilled = SpilledBlocks{std::move(file)};
   }
 
   template <Record R>
@@ -110,6 +132,7 @@ class BlockWriter {
   }
   void end_block();
 
+  bool is_spilling_ = false;
   Blocks written_;
   Bytes buffer_;
 };

@@ -106,7 +106,10 @@ class SortingBuffer {
 template <class R, class Buffer>
 class BucketWriter {
  public:
-  BucketWriter(const Task& task, Part buckets, const Buffer& empty = {})
+  BucketWriter(const Task& task, Part buckets) : task_(task), buffers_(buckets), runs_{0, {}} {
+    runs_.lists.resize(buckets);
+  }
+  BucketWriter(const Task& task, Part buckets, const Buffer& empty)
       : task_(task), buffers_(buckets, empty), runs_{0, {}} {
     runs_.lists.resize(buckets);
   }

@@ -31,6 +31,11 @@ class CombiningBuffer {
   /// Adds the record {hash, key, value}. Returns by how many bytes the buffer has grown.
   template <class OfKey, class OfValue>
   std::size_t add(std::uint64_t hash, OfKey&& key, OfValue&& value) {
+    if (owned_bytes(key) + owned_bytes(value) > waiting_bytes_max) {
+      // Large records do not wait, because waiting records are not counted.
+      const std::size_t grown = finish();
+      return grown + insert({hash, std::forward<OfKey>(key), std::forward<OfValue>(value)});
+    }
     Waiting& newest = waiting_[waiting_end_ % waiting_max];
     const std::size_t grown = waiting_end_ < waiting_max ? 0 : end_waiting(newest);
     newest.record = {hash, std::forward<OfKey>(key), std::forward<OfValue>(value)};
@@ -79,6 +84,7 @@ class CombiningBuffer {
 
  private:
   static constexpr std::size_t waiting_max = 16;
+  static constexpr std::size_t waiting_bytes_max = 4096;
 
   struct Waiting {
     Record record{};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -29,7 +30,6 @@ class MergeReader {
     for (std::size_t i = heap_.size() / 2; i > 0; --i) sift_down(i - 1);
   }
 
-  /// Returns the record at which the reader is; null after the last.
   /// Returns the record at which the reader is, which the caller may move from; null after the
   /// last.
   [[nodiscard]] R* get() const { return heap_.empty() ? nullptr : heap_.front().reader->get(); }
@@ -86,10 +86,10 @@ class MergeReader {
 /// and no more runs than that takes. `made` owns the runs that this makes. Runs in memory count
 /// too, so that one rule bounds both memory and files.
 template <class R, class Order>
-[[nodiscard]] std::vector<const Run<R>*> merge_down(const Task& task,
-                                                    std::vector<const Run<R>*> runs,
-                                                    std::vector<OwnRun<R>>& made) {
-  const auto is_spilled = [](const Run<R>* run) { return run->is_spilled(); };
+[[nodiscard]] std::vector<const Run<R>*> merge_down(
+    const Task& task, std::vector<const Run<R>*> runs,
+    std::vector<std::unique_ptr<const Run<R>>>& made) {
+  const auto is_spilled = [](const Run<R>* run) { return run->spilled.size() > 0; };
   while (runs.size() > merged_runs_max && std::ranges::any_of(runs, is_spilled)) {
     std::size_t excess = runs.size() - merged_runs_max;
     std::vector<const Run<R>*> left;
@@ -105,8 +105,8 @@ template <class R, class Order>
       MergeReader<R, Order> reader{{group.begin(), group.end()}};
       BlockWriter writer{task.file()};
       for (; reader.get(); reader.advance()) writer.add(*reader.get());
-      made.emplace_back(new Run<R>{writer.finish()});
-      for (const SpilledBlock& block : made.back()->spilled) task.count_spilled(block.size);
+      made.push_back(std::make_unique<const Run<R>>(Run<R>{writer.finish()}));
+      task.count_spilled(made.back()->spilled.bytes());
       left.push_back(made.back().get());
       excess -= size - 1;
     }

@@ -2,10 +2,12 @@
 /// thread-safe to read.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -25,10 +27,39 @@ template <class K>
     return key;
   } else if constexpr (std::signed_integral<K>) {
     return static_cast<std::uint64_t>(key) ^ (std::uint64_t{1} << 63U);
+  } else if constexpr (std::floating_point<K>) {
+    // The bits of numbers of one sign are in the order of their absolute values.
+    const auto bits = std::bit_cast<std::uint64_t>(key == K{0} ? 0.0 : static_cast<double>(key));
+    constexpr std::uint64_t sign = std::uint64_t{1} << 63U;
+    return (bits & sign) != 0 ? ~bits : bits | sign;
   } else if constexpr (Tuple<K>) {
-    if constexpr (std::tuple_size_v < K >> 0) return rank_of(std::get<0>(key));
+    if constexpr ((std::tuple_size_v<K>) > 0) return rank_of(std::get<0>(key));
   }
   return 0;
+}
+
+/// Compares two values that codec.hpp has written, and removes their bytes. Returns a negative
+/// number if the first is less, a positive one if the second is, and else 0. Texts are not copied.
+template <class K>
+[[nodiscard]] int compare_bytes(std::span<const std::byte>& a, std::span<const std::byte>& b) {
+  if constexpr (Text<K>) {
+    const std::string_view first = get_text(a);
+    return first.compare(get_text(b));
+  } else if constexpr (detail::is_tuple<K>) {
+    const auto compare = [&]<std::size_t... i>(std::index_sequence<i...>) {
+      int order = 0;
+      // Stops at the first difference.
+      (void)(((order = compare_bytes<std::tuple_element_t<i, K>>(a, b)) == 0) && ...);
+      return order;
+    };
+    return compare(std::make_index_sequence<std::tuple_size_v<K>>{});
+  } else {
+    K first{};
+    K second{};
+    get(a, first);
+    get(b, second);
+    return first < second ? -1 : second < first ? 1 : 0;
+  }
 }
 
 /// A pair of a key and a value, with the hash of the key, by which its run is sorted.
@@ -111,16 +142,7 @@ struct KeyOrder {
   /// The key is the first field.
   template <class R>
   static bool less_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
-    using K = decltype(R::key);
-    if constexpr (Text<K>) {
-      return get_text(a) < get_text(b);
-    } else {
-      K key{};
-      K other{};
-      get(a, key);
-      get(b, other);
-      return key < other;
-    }
+    return compare_bytes<decltype(R::key)>(a, b) < 0;
   }
 };
 

@@ -44,8 +44,8 @@ class HashPartitioner {
   Part parts_;
 };
 
-/// Gives each part a range of keys. `splitters` are sorted; those between part i and part i+1 are
-/// at position i.
+/// Gives each part a range of keys. `splitters` are sorted; `splitters[i]` is the last key of part
+/// i and the first of part i + 1.
 template <class K>
 class RangePartitioner {
  public:

@@ -99,7 +99,7 @@ class RecordPieceReader : public PieceReader {
   Bytes next() override {
     Bytes bytes;
     if (const Output output = std::exchange(output_, nullptr))
-      put(bytes, *static_cast<const T*>(output.get()));
+      put_record(bytes, *static_cast<const T*>(output.get()));
     return bytes;
   }
 
@@ -112,13 +112,18 @@ template <Record T>
 class RecordPieceWriter : public PieceWriter {
  public:
   void add(std::span<const std::byte> bytes) override {
-    get(bytes, value_);
+    if (std::exchange(has_value_, true)) throw DecodeError{"there is more than one record"};
+    get_record(bytes, value_);
     if (!bytes.empty()) throw DecodeError{"bytes are left over after a record"};
   }
-  [[nodiscard]] Output finish() override { return std::make_shared<const T>(std::move(value_)); }
+  [[nodiscard]] Output finish() override {
+    if (!has_value_) throw DecodeError{"the record is missing"};
+    return std::make_shared<const T>(std::move(value_));
+  }
 
  private:
   T value_{};
+  bool has_value_ = false;
 };
 
 namespace detail {

@@ -2,6 +2,8 @@
 /// of runs. A finished run is constant, and any thread may read it.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <utility>
@@ -17,17 +19,6 @@ namespace starling::flow {
 template <class R>
 struct Run : Blocks {};
 
-/// Deletes a run that no other task reads, and gives back its space on the disk.
-struct RunRemover {
-  template <class R>
-  void operator()(const Run<R>* run) const noexcept {
-    for (const SpilledBlock& block : run->spilled) run->file->release(block.offset, block.size);
-    delete run;
-  }
-};
-template <class R>
-using OwnRun = std::unique_ptr<const Run<R>, RunRemover>;
-
 /// Makes a run of blocks in memory. They stay there if the storage has enough, and are spilled
 /// otherwise.
 template <class R>
@@ -35,8 +26,11 @@ template <class R>
   const std::size_t size = size_of(blocks.in_memory);
   blocks.memory = task.storage().reserve(size);
   if (blocks.memory) return {std::move(blocks)};
+  Blocks spilled;
+  spilled.spilled = SpilledBlocks{task.file()};
+  for (const Bytes& block : blocks.in_memory) spilled.spilled.append(block);
   task.count_spilled(size);
-  return {spill(blocks.in_memory, task.file())};
+  return {std::move(spilled)};
 }
 
 /// Reads a run from its first record to its last. Requires: the run outlives the reader.
@@ -61,7 +55,7 @@ class RunReader {
     // The processor cannot foresee reads from many runs in turn. Not in a function of its own,
     // because gcc 12 drops calls of functions that only prefetch.
     constexpr std::size_t ahead = 192;
-    __builtin_prefetch(bytes_.data() + ahead);
+    __builtin_prefetch(bytes_.data() + std::min(ahead, bytes_.size()));
   }
 
  private:

@@ -1,4 +1,4 @@
-/// A record with one value. Runs hold boxes, because a vector of bool has no references. Plain
+/// A record with one value. Batches hold boxes, because a vector of bool has no references. Plain
 /// values.
 #pragma once
 

@@ -56,16 +56,13 @@ inline std::size_t get_count(std::span<const std::byte>& in) {
   return count;
 }
 
-}  // namespace detail
-
-namespace detail {
-
 inline constexpr std::size_t not_fixed = SIZE_MAX;
 
 template <class T>
 consteval std::size_t fixed_size();
 
-/// Returns the sum for the references in a tuple; not_fixed if one size is not.
+/// Adds up the fixed sizes of the types in a tuple. Returns not_fixed if one type has no fixed
+/// size.
 template <class... Ts>
 consteval std::size_t sum_of_fixed_sizes(std::tuple<Ts...>*) {
   const std::array<std::size_t, sizeof...(Ts)> sizes{fixed_size<std::remove_cvref_t<Ts>>()...};
@@ -102,7 +99,7 @@ consteval std::size_t fixed_size() {
   }
 }
 
-/// Writes a value of fixed size to `out`, and moves that behind it.
+/// Writes a value of fixed size to `out`, and advances `out` past it.
 template <class T>
 void store(std::byte*& out, const T& value) {
   if constexpr (Arithmetic<T> || Enumeration<T>) {
@@ -161,17 +158,33 @@ void put(Bytes& out, const T& value) {
   return text;
 }
 
+/// A vector may have so many elements that take no bytes.
+inline constexpr std::size_t empty_elements_max = std::size_t{1} << 20U;
+/// Values may hold others of the same type to this depth, as the nodes of a tree.
+inline constexpr std::size_t depth_max = 200;
+
 /// Reads one value from the beginning of `in`, and removes its bytes. Throws DecodeError if `in`
-/// does not begin with such a value. Takes memory only for values whose bytes are there.
+/// does not begin with such a value. Takes memory only for values whose bytes are there. `depth`
+/// counts the vectors and optionals around the value.
 template <class T>
-void get(std::span<const std::byte>& in, T& value) {
+void get(std::span<const std::byte>& in, T& value, std::size_t depth = 0) {
+  if (depth > depth_max) throw DecodeError{"a record is nested too deeply"};
   if constexpr (std::is_same_v<T, bool>) {
     std::uint8_t byte = 0;
     detail::get_bytes(in, &byte, 1);
     if (byte > 1) throw DecodeError{"a bool is not 0 or 1"};
     value = byte == 1;
-  } else if constexpr (Arithmetic<T> || Enumeration<T>) {
+  } else if constexpr (Arithmetic<T>) {
     detail::get_bytes(in, &value, sizeof value);
+  } else if constexpr (Enumeration<T>) {
+    std::underlying_type_t<T> number{};
+    get(in, number);
+    if constexpr (requires { last_of(T{}); }) {
+      bool is_valid = number <= static_cast<std::underlying_type_t<T>>(last_of(T{}));
+      if constexpr (std::is_signed_v<std::underlying_type_t<T>>) is_valid = is_valid && number >= 0;
+      if (!is_valid) throw DecodeError{"an enumeration has no such value"};
+    }
+    value = static_cast<T>(number);
   } else if constexpr (Text<T>) {
     value.assign(get_text(in));
   } else if constexpr (Vector<T>) {
@@ -186,16 +199,22 @@ void get(std::span<const std::byte>& in, T& value) {
     value.clear();
     for (; left > 0; --left) {
       typename T::value_type element{};
-      get(in, element);
+      if constexpr (detail::fixed_size<typename T::value_type>() == 0) {
+        // The elements have no bytes, of which there could be too few.
+        if (value.size() == empty_elements_max)
+          throw DecodeError{"a vector has too many elements without bytes"};
+      } else {
+        get(in, element, depth + 1);
+      }
       value.push_back(std::move(element));
     }
   } else if constexpr (Optional<T>) {
     bool has_value = false;
     get(in, has_value);
     value.reset();
-    if (has_value) get(in, value.emplace());
+    if (has_value) get(in, value.emplace(), depth + 1);
   } else {
-    const auto get_all = [&in](auto&... parts) { (get(in, parts), ...); };
+    const auto get_all = [&in, depth](auto&... parts) { (get(in, parts, depth), ...); };
     if constexpr (Tuple<T>)
       std::apply(get_all, value);
     else

@@ -16,7 +16,7 @@ template <class T>
   } else if constexpr (Text<T>) {
     return value.capacity() < sizeof value / 2 ? 0 : value.capacity() + 1;
   } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
-    return value.capacity() / 8;
+    return value.size();  // as many bytes as it is written in
   } else if constexpr (Vector<T>) {
     std::size_t bytes = value.capacity() * sizeof(typename T::value_type);
     if constexpr (!Arithmetic<typename T::value_type>)

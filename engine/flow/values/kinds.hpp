@@ -15,9 +15,10 @@
 
 namespace starling::flow {
 
-/// A number, a bool or a character.
+/// A number, a bool or a character. A `long double` has bytes without meaning, and differs between
+/// machines.
 template <class T>
-concept Arithmetic = std::is_arithmetic_v<T>;
+concept Arithmetic = std::is_arithmetic_v<T> && !std::is_same_v<T, long double>;
 
 template <class T>
 concept Enumeration = std::is_enum_v<T>;
@@ -82,8 +83,10 @@ consteval bool is_record() {
     return is_record<typename T::value_type>();
   else if constexpr (Tuple<T>)
     return all_records<T>;
+  else if constexpr (Fielded<T>)
+    return starling::detail::unlisted_fields<T>() == 0;  // another node would not get them
   else
-    return Fielded<T>;
+    return false;
 }
 
 }  // namespace detail

@@ -68,6 +68,8 @@ TEST(SortingBuffer, SortsAnyKeysStably) {
       check([](std::uint64_t x) { return static_cast<std::int64_t>(x); });
       check([](std::uint64_t x) { return static_cast<std::int8_t>(x); });
       check([](std::uint64_t x) { return static_cast<double>(x) - 1e19; });
+      check([](std::uint64_t x) { return x % 3 == 0 ? -0.0F : x % 3 == 1 ? 0.0F : -1e-30F; });
+      check([](std::uint64_t x) { return std::tuple{1.5, std::string(x % 5, 'x'), x % 7}; });
       // Texts with bytes of either sign, that differ in their first bytes, or behind these.
       check([](std::uint64_t x) { return std::string(x % 11, static_cast<char>(x >> 8U)); });
       check([](std::uint64_t x) { return "the same " + std::to_string(x); });
@@ -125,6 +127,26 @@ TEST(CombiningBuffer, GrowsAlikeWhetherPromptOrNot) {
       EXPECT_EQ(records[i].key, same[i].key);
       EXPECT_EQ(records[i].value, same[i].value);
     }
+  }
+}
+
+TEST(CombiningBuffer, CountsLargeRecordsAtOnce) {
+  const std::plus<> combine;
+  for (const bool is_prompt : {false, true}) {
+    Buffer buffer{combine, is_prompt};
+    std::size_t grown = 0;
+    std::size_t least = 0;
+    for (std::size_t i = 0; i < 40; ++i) {
+      const std::string key = "key " + std::to_string(i % 5);
+      const std::string value(i % 3 == 0 ? 100'000 : 10, 'x');
+      grown += buffer.add(hash_of(key), key, value);
+      least += i % 3 == 0 ? value.size() : 0;
+      EXPECT_GE(grown, least) << i;
+    }
+    std::size_t size = 0;
+    for (const auto& record : records_of<Buffer::Record>(buffer.take()))
+      size += record.value.size();
+    EXPECT_EQ(size, 14U * 100'000 + 26 * 10);
   }
 }
 

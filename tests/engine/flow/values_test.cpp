@@ -74,6 +74,39 @@ TEST(RecordCodec, RefusesABoolThatIsNotZeroOrOne) {
   EXPECT_THROW(get(in, value), DecodeError);
 }
 
+/// An enumeration whose last value is known.
+enum class Shade : std::int16_t { light, dark };
+constexpr Shade last_of(Shade) { return Shade::dark; }
+/// A record that holds others of its type.
+struct Nest {
+  std::vector<Nest> inner;
+  static constexpr auto fields(auto& m) { return std::tie(m.inner); }
+};
+
+TEST(RecordCodec, RefusesValuesThatNoRecordHas) {
+  EXPECT_EQ(round_trip(Shade::dark), Shade::dark);
+  for (const int number : {2, -1, 300}) {
+    Bytes bytes;
+    put(bytes, static_cast<std::int16_t>(number));
+    std::span<const std::byte> in{bytes};
+    Shade shade{};
+    EXPECT_THROW(get(in, shade), DecodeError) << number;
+  }
+  // Each four bytes say that there is one more inside.
+  Bytes deep;
+  for (int i = 0; i < 100'000; ++i) put(deep, std::uint32_t{1});
+  std::span<const std::byte> in{deep};
+  Nest nest;
+  EXPECT_THROW(get(in, nest), DecodeError);
+  Bytes many;
+  put(many, UINT32_MAX);
+  std::span<const std::byte> count{many};
+  std::vector<std::tuple<>> nothing;
+  EXPECT_THROW(get(count, nothing), DecodeError);
+  EXPECT_EQ(round_trip(std::vector<std::tuple<>>(1000)).size(), 1000U);
+  static_assert(!Record<long double> && !Record<std::vector<long double>>);
+}
+
 TEST(HashOf, IsTheSameOnEveryMachine) {
   EXPECT_EQ(hash_of(0), 0xe220a8397b1dcdafU);  // SplitMix64's first value for the seed 0
   EXPECT_EQ(hash_of(std::int8_t{-1}), hash_of(std::int64_t{-1}));

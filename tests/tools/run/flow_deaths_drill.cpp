@@ -27,12 +27,12 @@ class FlowDrill : public Drill {
   void write_data(std::mt19937& random) {
     std::string text;
     std::string links;
-    for (int i = 0; i < 400'000; ++i) {
+    for (int i = 0; i < 3'000'000; ++i) {
       const auto number = random() % 50'000;
       text += "w" + std::to_string(number * number / 50'000) + (i % 12 == 0 ? "\n" : " ");
     }
-    for (int i = 0; i < 150'000; ++i)
-      links += std::to_string(random() % 15'000) + " " + std::to_string(random() % 20'000) + "\n";
+    for (int i = 0; i < 500'000; ++i)
+      links += std::to_string(random() % 50'000) + " " + std::to_string(random() % 60'000) + "\n";
     fleet_->work_folder().write("a.txt", text);
     fleet_->work_folder().write("links.txt", links);
   }
@@ -54,11 +54,21 @@ TEST_F(FlowDrill, EndsWithTheSameFilesWhicheverNodeIsKilledWhenever) {
       "wordcount " + (work.path() / "a.txt").string() + " --parts 12",
       "sort " + (work.path() / "a.txt").string() + " --parts 12",
       "pagerank " + (work.path() / "links.txt").string() + " --iterations 8 --parts 6"};
+  const auto submit_flow = [&](std::size_t node, std::size_t i, const std::string& name) {
+    fleet_->submit(node, "--flow " + flows[i] + " --workers 5 --json --quiet --output " +
+                             (work.path() / name).string());
+  };
   std::array<Files, 3> expected;
+  std::array<Time, 3> takes{};
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const std::string name = "alone" + std::to_string(i);
-    ASSERT_EQ(fleet_->run("run " + flows[i] + " --quiet --output " + name).code, 0);
+    const std::string output = " --quiet --output " + (work.path() / name).string();
+    ASSERT_EQ(fleet_->run("run " + flows[i] + output).code, 0);
     expected[i] = files_in(work, name);
+    const auto start = hosts::Fleet::Clock::now();
+    submit_flow(1, i, name + "-on-nodes");
+    ASSERT_EQ(fleet_->finish().code, 0);
+    takes[i] = std::chrono::duration_cast<Time>(hosts::Fleet::Clock::now() - start);
   }
   std::vector<std::size_t> node_on_host{0, 1, 2, 3, 4};
   std::uint64_t again = 0;
@@ -69,10 +79,8 @@ TEST_F(FlowDrill, EndsWithTheSameFilesWhicheverNodeIsKilledWhenever) {
     const std::size_t asked = random() % node_on_host.size();
     const std::size_t host = (asked + 1 + random() % 4) % node_on_host.size();
     const std::string name = "out" + std::to_string(death);
-    fleet_->submit(node_on_host[asked], "--flow " + flows[i] +
-                                            " --workers 5 --json --quiet --output " +
-                                            (work.path() / name).string());
-    std::this_thread::sleep_for(Time{random() % 1200});
+    submit_flow(node_on_host[asked], i, name);
+    std::this_thread::sleep_for(takes[i] * (random() % 1000) / 1000);
     fleet_->kill(node_on_host[host]);
     const ProgramResult ran = fleet_->finish();
     ASSERT_EQ(ran.code, 0) << flows[i] << "\n" << ran.err;

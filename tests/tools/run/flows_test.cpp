@@ -92,6 +92,12 @@ TEST(Flows, RefusesNamesThatNobodyCanWrite) {
   EXPECT_EQ(error("mine", {{"a", "N", ""}, {"a", "N", ""}}),
             "the option 'a' of your own flow mine has the name of another option; valid: each name "
             "once");
+  const auto table = [](SpecReader&, std::uint64_t) {
+    return models::Table{1, 0, models::Table::Dense{{1}}, {1}};
+  };
+  EXPECT_EQ(Registry{}.data("own", "", table).data("own", "", table).check().error().message,
+            "the name 'own' of your own data source, or flow of samples, is given twice; valid: "
+            "each name once");
   EXPECT_EQ(Registry{}.flow<OwnSort>().flow<OwnSort>().check().error().message,
             "the name 'sort' of your own flow is given twice; valid: each name once");
 }

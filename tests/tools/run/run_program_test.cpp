@@ -60,6 +60,15 @@ TEST(Run, SkipsUnreadableFilesWithAWarning) {
   EXPECT_EQ(json.err, "starling: skipped none.txt: no such file\n");
   EXPECT_EQ(Json::parse(json.out)["skipped"], Json::array({"none.txt: no such file"}));
   EXPECT_EQ(starling(folder, "run wordcount none.txt --skip-unreadable").code, 2);
+  folder.write("n.csv", "k,v\n2,1\n1,5\n");
+  for (const std::string flow :
+       {"sort none.csv n.csv --column k", "join none.csv n.csv --with n.csv --column k",
+        "histogram none.csv n.csv --column v", "kmeans none.csv n.csv --k 1"}) {
+    const ProgramResult first =
+        starling(folder, "run " + flow + " --header --skip-unreadable --quiet");
+    EXPECT_EQ(first.code, 0) << flow << first.err;
+    EXPECT_EQ(first.err, "starling: skipped none.csv: no such file\n") << flow;
+  }
 }
 
 TEST(Run, WritesTheSameFilesWithAnyWorkersAndMemory) {

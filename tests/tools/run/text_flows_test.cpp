@@ -157,6 +157,25 @@ TEST(SortFlow, ReadsColumnsOfEachFormat) {
             (Lines{"a", long_line, "y"}));
 }
 
+TEST(SortFlow, RefusesFilesWithOtherColumns) {
+  const Folder folder;
+  const std::string a = put_file(folder, "a.csv", "id,price\n1,30\n2,5\n");
+  const std::string b = put_file(folder, "b.csv", "price,id\n10,2\n");
+  const std::string tsv = put_file(folder, "c.tsv", "id\tprice\n3\t7\n");
+  const std::string same = put_file(folder, "d.csv", "id,price\n3,7\n");
+  const Options by_price{{"column", "price"}, {"", "numeric"}, {"", "header"}};
+  EXPECT_EQ(run_flow_on("sort", by_price, {a, b}).error,
+            b + ": its first line names other columns than that of " + a +
+                "; valid: files with the same header");
+  EXPECT_EQ(run_flow_on("sort", by_price, {a, tsv}).error,
+            tsv + ": has other separators between columns, by its name, than " + a +
+                "; valid: files of one kind, or --separator");
+  EXPECT_EQ(run_flow_on("sort", by_price, {a, same}).lines, (Lines{"2,5", "3,7", "1,30"}));
+  EXPECT_EQ(run_flow_on("sort", {}, {a, tsv}).error, "");
+  const std::string none = path_of(folder, "none.csv");
+  EXPECT_EQ(run_flow_on("sort", by_price, {none, a}).error, none + ": no such file");
+}
+
 TEST(SortFlow, NamesTheLineOfABadColumn) {
   const Folder folder;
   const std::string path = put_file(folder, "t", "a 1\nb nan\nc\nd inf\n\n");

@@ -1,6 +1,7 @@
 #include "starling/tools/run/flows/columns.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "starling/base/text.hpp"
@@ -66,6 +67,35 @@ ColumnFormat ColumnFlags::format_of(const std::string& file) const {
                        : has_tabs ? Separator::tab
                                   : Separator::space,
           .has_header = has_header};
+}
+
+Result<TableFiles> ColumnFlags::open(const std::vector<std::string>& files,
+                                     bool skips_unreadable) const {
+  TableFiles table;
+  std::optional<Error> unreadable;
+  std::vector<std::string> header;
+  for (const std::string& file : files) {
+    const ColumnFormat own = format_of(file);
+    auto first = first_columns(file, own);
+    if (!first && !models::InputFile::open(file)) {
+      if (!unreadable) unreadable = first.error();
+      continue;
+    }
+    if (!first) return std::move(first).error();
+    if (table.files.empty()) {
+      table.format = own;
+      header = *first;
+    }
+    if (own.separator != table.format.separator)
+      return Error{file + ": has other separators between columns, by its name, than " +
+                   table.files.front() + "; valid: files of one kind, or --separator"};
+    if (has_header && *first != header && !first->empty())
+      return Error{file + ": its first line names other columns than that of " +
+                   table.files.front() + "; valid: files with the same header"};
+    table.files.push_back(file);
+  }
+  if (unreadable && (table.files.empty() || !skips_unreadable)) return *unreadable;
+  return table;
 }
 
 std::vector<std::string> split_columns(std::string_view line, Separator separator) {

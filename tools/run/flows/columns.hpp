@@ -31,13 +31,25 @@ struct ColumnFormat {
   static std::vector<FlowOption> flow_options();
 };
 
+/// The files of one table, and the format that all of them have.
+struct TableFiles {
+  /// At least one. Files that are skipped are left out.
+  std::vector<std::string> files;
+  ColumnFormat format;
+};
+
 /// The flags of ColumnFormat as they were given.
 struct ColumnFlags {
-  /// Empty: the name of the first file decides.
+  /// Empty: the names of the files decide.
   std::string separator;
   bool has_header = false;
 
   static ColumnFlags parse(SpecReader& options);
+  /// Returns the files that can be opened, and their format. An Error names a file that cannot be
+  /// opened, unless `skips_unreadable` and another can, or that has another separator or header
+  /// than the first.
+  [[nodiscard]] Result<TableFiles> open(const std::vector<std::string>& files,
+                                        bool skips_unreadable) const;
   /// Returns the format of `file`: with a name on .csv or .csv.gz it has commas, with .tsv tabs,
   /// and otherwise spaces.
   [[nodiscard]] ColumnFormat format_of(const std::string& file) const;

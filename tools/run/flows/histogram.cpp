@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <stdexcept>
 
 #include "starling/base/text.hpp"
 
@@ -18,14 +19,16 @@ using Counts = std::vector<std::uint64_t>;
 Result<Numbers> numbers_of(const Histogram& options, const FlowContext& context) {
   const auto lines = context.text(options.format.has_header);
   if (!lines) return lines.error();
-  const std::string& file = context.inputs().front();
-  const ColumnFormat format = options.format.format_of(file);
-  const auto index = find_column("column", options.column, file, format);
+  const auto table =
+      options.format.open(context.inputs(), context.engine().options().skip_unreadable);
+  if (!table) return table.error();
+  const auto index = find_column("column", options.column, table->files.front(), table->format);
   if (!index) return index.error();
-  return Numbers{lines->filter([](const std::string& line) { return !is_blank(line); })
-                     .map([index = *index, separator = format.separator](const std::string& line) {
-                       return number_at(split_columns(line, separator), index);
-                     })};
+  return Numbers{
+      lines->filter([](const std::string& line) { return !is_blank(line); })
+          .map([index = *index, separator = table->format.separator](const std::string& line) {
+            return number_at(split_columns(line, separator), index);
+          })};
 }
 
 /// Returns the smallest and the largest number; nothing if there is none.
@@ -60,6 +63,7 @@ Result<Counts> count_bins(const Numbers& numbers, const std::vector<double>& edg
     return std::move(counts);
   };
   const auto merge = [](const Counts& a, const Counts& b) {
+    if (a.size() != b.size()) throw std::runtime_error{"counts of other bins"};
     Counts sum = a;
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += b[i];
     return sum;
@@ -112,9 +116,14 @@ Result<flow::Set<std::string>> Histogram::run(FlowContext& context) const {
   }
   std::vector<std::string> lines;
   if (range) {
+    const Range found = *range;
     if (!low.empty()) range->first = parse_number(low).value();
     if (!high.empty()) range->second = parse_number(high).value();
-    if (range->first > range->second) range->second = range->first;
+    if (range->first > range->second)
+      return high.empty() ? Error{"--low: " + low + " is above all numbers; valid: up to " +
+                                  print_number(found.second)}
+                          : Error{"--high: " + high + " is below all numbers; valid: from " +
+                                  print_number(found.first)};
     const std::vector<double> edges = edges_of(*range, bins);
     const auto counts = count_bins(*numbers, edges);
     if (!counts) return counts.error();

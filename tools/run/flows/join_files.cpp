@@ -22,10 +22,12 @@ struct JoinTable {
   std::size_t columns = 0;
 };
 
-Result<JoinTable> open_table(std::vector<std::string> files, const ColumnFlags& flags,
-                             const std::string& flag, const std::string& column) {
-  JoinTable table{.files = std::move(files), .format = {}};
-  table.format = flags.format_of(table.files.front());
+Result<JoinTable> open_table(const FlowContext& context, const std::vector<std::string>& files,
+                             const ColumnFlags& flags, const std::string& flag,
+                             const std::string& column) {
+  auto opened = flags.open(files, context.engine().options().skip_unreadable);
+  if (!opened) return std::move(opened).error();
+  JoinTable table{.files = std::move(opened->files), .format = opened->format};
   auto key = find_column(flag, column, table.files.front(), table.format);
   if (!key) return std::move(key).error();
   table.key = *key;
@@ -46,6 +48,10 @@ Result<JoinTable> open_table(std::vector<std::string> files, const ColumnFlags& 
 std::string rest_of_line(const std::vector<std::string>& columns, Separator separator) {
   std::string text;
   for (const std::string& column : columns) {
+    if (separator != Separator::comma && column.find('\t') != column.npos)
+      throw std::invalid_argument{"the column " + quote(column) +
+                                  " has a tab, which divides the columns of the result; valid: a "
+                                  "CSV file on the left"};
     text += separator == Separator::comma ? ',' : '\t';
     text += join_columns({column}, separator);
   }
@@ -65,8 +71,10 @@ Row row_of(const std::string& line, const JoinTable& table, Separator separator)
   return {std::move(key), rest_of_line(columns, separator)};
 }
 
-Result<Rows> rows_of(const flow::MapReduce& engine, const JoinTable& table, Separator separator) {
-  const auto lines = engine.text(table.files, table.format.has_header);
+/// `files` are those of the table, and those that are skipped.
+Result<Rows> rows_of(const flow::MapReduce& engine, const std::vector<std::string>& files,
+                     const JoinTable& table, Separator separator) {
+  const auto lines = engine.text(files, table.format.has_header);
   if (!lines) return lines.error();
   return Rows{lines->filter([](const std::string& line) { return !is_blank(line); })
                   .map([table, separator](const std::string& line) {
@@ -131,13 +139,13 @@ JoinFiles JoinFiles::parse(SpecReader& options) {
 }
 
 Result<flow::Set<std::string>> JoinFiles::run(FlowContext& context) const {
-  const auto left = open_table(context.inputs(), format, "column", column);
+  const auto left = open_table(context, context.inputs(), format, "column", column);
   if (!left) return left.error();
-  const auto right_table = open_table(right, format, "with-column", right_column);
+  const auto right_table = open_table(context, right, format, "with-column", right_column);
   if (!right_table) return right_table.error();
-  const auto rows = rows_of(context.engine(), *left, left->format.separator);
+  const auto rows = rows_of(context.engine(), context.inputs(), *left, left->format.separator);
   if (!rows) return rows.error();
-  const auto right_rows = rows_of(context.engine(), *right_table, left->format.separator);
+  const auto right_rows = rows_of(context.engine(), right, *right_table, left->format.separator);
   if (!right_rows) return right_rows.error();
   const auto to_line = line_maker(*left, *right_table);
   using Lines = flow::Set<std::string>;

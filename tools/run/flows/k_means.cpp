@@ -1,5 +1,7 @@
 #include "starling/tools/run/flows/k_means.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -98,6 +100,13 @@ Result<RoundSums> sum_round(const Points& points, const Centres& centres) {
     return std::move(sums);
   };
   const auto merge = [](const RoundSums& a, const RoundSums& b) {
+    // Another node may have made `b`.
+    const auto differs = [](const ClusterSum& x, const ClusterSum& y) {
+      return x.sum.size() != y.sum.size();
+    };
+    if (a.clusters.size() != b.clusters.size() ||
+        !std::ranges::equal(a.clusters, b.clusters, std::not_fn(differs)))
+      throw std::runtime_error{"sums of other clusters"};
     RoundSums both = a;
     for (std::size_t c = 0; c < both.clusters.size(); ++c) {
       for (std::size_t i = 0; i < both.clusters[c].sum.size(); ++i)
@@ -199,15 +208,17 @@ KMeans KMeans::parse(SpecReader& options) {
 Result<flow::Set<std::string>> KMeans::run(FlowContext& context) const {
   const auto lines = context.text(format.has_header);
   if (!lines) return lines.error();
+  const auto table = format.open(context.inputs(), context.engine().options().skip_unreadable);
+  if (!table) return table.error();
   std::size_t dimensions = 0;
-  for (const std::string& file : context.inputs()) {
-    const auto first = first_columns(file, format.format_of(file));
+  for (const std::string& file : table->files) {
+    const auto first = first_columns(file, table->format);
     if (!first) return first.error();
     if ((dimensions = first->size()) > 0) break;
   }
   if (dimensions == 0)
-    return Error{context.inputs().front() + ": has no points; valid: lines of numbers"};
-  const auto separator = format.format_of(context.inputs().front()).separator;
+    return Error{table->files.front() + ": has no points; valid: lines of numbers"};
+  const Separator separator = table->format.separator;
   const auto rows = lines->filter([](const std::string& line) { return !is_blank(line); });
   const Points points = Points{rows.map([separator, dimensions](const std::string& line) {
                           return point_of(line, separator, dimensions);

@@ -37,7 +37,8 @@ using Ranks = flow::Set<std::pair<Id, NodeState>>;
 
 /// Returns the number of a name. Names with equal numbers have others with another salt.
 Id id_of(const Name& name, std::uint64_t salt) {
-  return flow::hash_bytes(salt == 0 ? name : std::to_string(salt) + ' ' + name);
+  if (salt == 0) return flow::hash_bytes(name);
+  return flow::hash_bytes(std::to_string(salt) + ' ' + name);
 }
 
 Label merge(const Label& a, const Label& b) {
@@ -137,10 +138,11 @@ PageRank PageRank::parse(SpecReader& options) {
 Result<flow::Set<std::string>> PageRank::run(FlowContext& context) const {
   const auto lines = context.text(format.has_header);
   if (!lines) return lines.error();
-  const auto separator = format.format_of(context.inputs().front()).separator;
+  const auto table = format.open(context.inputs(), context.engine().options().skip_unreadable);
+  if (!table) return table.error();
   const auto links =
       lines->filter([](const std::string& line) { return !is_blank(line) && line[0] != '#'; })
-          .map([separator](const std::string& line) {
+          .map([separator = table->format.separator](const std::string& line) {
             const auto columns = split_columns(line, separator);
             return std::pair<Name, Name>{column_at(columns, 0), column_at(columns, 1)};
           });

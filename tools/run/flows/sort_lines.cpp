@@ -46,17 +46,18 @@ SortLines SortLines::parse(SpecReader& options) {
 Result<flow::Set<std::string>> SortLines::run(FlowContext& context) const {
   const auto lines = context.text(format.has_header);
   if (!lines) return lines.error();
-  const std::string& file = context.inputs().front();
-  const ColumnFormat columns = format.format_of(file);
-  const bool has_column = !column.empty() || is_numeric;
-  const auto index = find_column("column", column.empty() ? "1" : column, file, columns);
+  if (column.empty() && !is_numeric) return sorted_by(*lines, std::identity{}, is_descending);
+  const auto table = format.open(context.inputs(), context.engine().options().skip_unreadable);
+  if (!table) return table.error();
+  const Separator separator = table->format.separator;
+  const auto index =
+      find_column("column", column.empty() ? "1" : column, table->files.front(), table->format);
   if (!index) return index.error();
-  if (!has_column) return sorted_by(*lines, std::identity{}, is_descending);
-  const auto column_of = [index = *index, separator = columns.separator](const std::string& line) {
+  const auto column_of = [index = *index, separator](const std::string& line) {
     return column_at(split_columns(line, separator), index);
   };
   if (!is_numeric) return sorted_by(*lines, column_of, is_descending);
-  const auto number_of = [index = *index, separator = columns.separator](const std::string& line) {
+  const auto number_of = [index = *index, separator](const std::string& line) {
     return number_at(split_columns(line, separator), index);
   };
   return sorted_by(*lines, number_of, is_descending);
