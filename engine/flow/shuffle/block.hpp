@@ -16,7 +16,7 @@
 
 namespace starling::flow {
 
-/// Blocks in a file. The file may reuse their space once they are destroyed. A checksum of each
+/// Blocks in a file, which gets their space back once they are destroyed. A checksum of each
 /// stays in memory, so that damage on the disk is an error and never a wrong record. Thread-safe to
 /// read.
 class SpilledBlocks {
@@ -60,12 +60,13 @@ struct Blocks {
 /// Returns the number of bytes in blocks.
 [[nodiscard]] std::size_t size_of(std::span<const Bytes> blocks);
 
-/// Appends the bytes of a record of a block: at least one, so that a block with records has bytes.
+/// Appends the bytes of a record to a block: at least one, so that a block with records has bytes.
 template <Record R>
 void put_record(Bytes& block, const R& record) {
   put(block, record);
   if constexpr (detail::fixed_size<R>() == 0) block.push_back(std::byte{0});
 }
+
 namespace detail {
 
 template <class Fields, class... Values, std::size_t... i>

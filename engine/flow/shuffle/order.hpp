@@ -38,8 +38,9 @@ template <class K>
   return 0;
 }
 
-/// Compares two values that codec.hpp has written, and removes their bytes. Returns a negative
-/// number if the first is less, a positive one if the second is, and else 0. Texts are not copied.
+/// Compares two values that codec.hpp has written, and removes the bytes that it has compared.
+/// Returns a negative number if the first is less, a positive one if the second is, and else 0.
+/// Texts are not copied.
 template <class K>
 [[nodiscard]] int compare_bytes(std::span<const std::byte>& a, std::span<const std::byte>& b) {
   if constexpr (Text<K>) {
