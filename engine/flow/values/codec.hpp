@@ -107,10 +107,7 @@ void store(std::byte*& out, const T& value) {
     out += sizeof value;
   } else {
     const auto store_all = [&out](const auto&... parts) { (store(out, parts), ...); };
-    if constexpr (Tuple<T>)
-      std::apply(store_all, value);
-    else
-      std::apply(store_all, fields_of(value));
+    apply_to_parts(store_all, value);
   }
 }
 
@@ -142,10 +139,7 @@ void put(Bytes& out, const T& value) {
     if (value) put(out, *value);
   } else {
     const auto put_all = [&out](const auto&... parts) { (put(out, parts), ...); };
-    if constexpr (Tuple<T>)
-      std::apply(put_all, value);
-    else
-      std::apply(put_all, fields_of(value));
+    apply_to_parts(put_all, value);
   }
 }
 
@@ -215,10 +209,7 @@ void get(std::span<const std::byte>& in, T& value, std::size_t depth = 0) {
     if (has_value) get(in, value.emplace(), depth + 1);
   } else {
     const auto get_all = [&in, depth](auto&... parts) { (get(in, parts, depth), ...); };
-    if constexpr (Tuple<T>)
-      std::apply(get_all, value);
-    else
-      std::apply(get_all, fields_of(value));
+    apply_to_parts(get_all, value);
   }
 }
 

@@ -28,10 +28,7 @@ template <class T>
     const auto sum = [](const auto&... parts) {
       return (std::size_t{0} + ... + owned_bytes(parts));
     };
-    if constexpr (Tuple<T>)
-      return std::apply(sum, value);
-    else
-      return std::apply(sum, fields_of(value));
+    return apply_to_parts(sum, value);
   }
 }
 

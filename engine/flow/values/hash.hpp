@@ -64,10 +64,7 @@ template <class T>
   } else {
     std::uint64_t hash = 0;
     const auto add = [&hash](const auto&... parts) { ((hash = mix(hash ^ hash_of(parts))), ...); };
-    if constexpr (Tuple<T>)
-      std::apply(add, value);
-    else
-      std::apply(add, fields_of(value));
+    apply_to_parts(add, value);
     return hash;
   }
 }

@@ -97,4 +97,13 @@ template <class T>
 concept Record = std::default_initializable<T> && std::copy_constructible<T> &&
     detail::is_record<T>();
 
+/// Calls `f` with references to all parts of a tuple, or to all fields of a struct.
+template <class F, class T>
+constexpr decltype(auto) apply_to_parts(const F& f, T& value) {
+  if constexpr (Tuple<std::remove_const_t<T>>)
+    return std::apply(f, value);
+  else
+    return std::apply(f, fields_of(value));
+}
+
 }  // namespace starling::flow
