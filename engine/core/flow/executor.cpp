@@ -1,6 +1,7 @@
 #include "starling/engine/core/flow/executor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace starling::core {
 
@@ -352,23 +353,42 @@ bool FlowExecutor::keeps(const StageName& stage, ActionId before) const {
   return released == released_.end() || released->second > before;
 }
 
+/// Looks only at what has changed, because a long program has many results, which stay.
 void FlowExecutor::on(const FlowContext& context, MemberId, const ForgetActions& forget) {
   if (forget.before <= forgotten_ || forget.before > position_.ended) return;
-  forgotten_ = forget.before;
-  std::erase_if(outputs_, [&](const PartName& output) {
-    if (keeps(output.stage, forgotten_) || results_.contains(output.stage)) return false;
-    context.output(DropOutput{output});
+  const ActionId first = std::exchange(forgotten_, forget.before);
+  drop_outputs(context, {first, 0}, {forgotten_, 0});
+  std::erase_if(released_, [&](const auto& released) {
+    const auto& [stage, begun] = released;
+    if (begun > forgotten_) return false;
+    drop_outputs(context, stage, {stage.action, stage.stage + 1});
+    kept_.erase(stage);
     return true;
   });
   std::erase_if(holders_, [&](const auto& holders) { return holders.first.action < forgotten_; });
-  for (auto& [id, action] : actions_) {
-    if (id >= forgotten_ || !action->reads) continue;
+  for (auto known = actions_.lower_bound(first);
+       known != actions_.end() && known->first < forgotten_; ++known) {
+    if (!known->second->reads) continue;
     // The functions of the stages hold data of the program.
-    auto without_reads = std::make_shared<Action>(*action);
+    auto without_reads = std::make_shared<Action>(*known->second);
     without_reads->reads = nullptr;
-    action = std::move(without_reads);
+    known->second = std::move(without_reads);
   }
   context.output(DropActions{forgotten_});
+}
+
+/// Drops the outputs of the stages from `first` to the one before `end` that nothing can read.
+void FlowExecutor::drop_outputs(const FlowContext& context, const StageName& first,
+                                const StageName& end) {
+  auto output = outputs_.lower_bound({first, 0});
+  while (output != outputs_.end() && output->stage < end) {
+    if (keeps(output->stage, forgotten_) || results_.contains(output->stage)) {
+      ++output;
+      continue;
+    }
+    context.output(DropOutput{*output});
+    output = outputs_.erase(output);
+  }
 }
 
 }  // namespace starling::core

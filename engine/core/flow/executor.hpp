@@ -115,6 +115,7 @@ class FlowExecutor {
   /// Ends the program's action, once its result is here.
   void gather(const FlowContext& context);
   void end_action(const FlowContext& context, std::string error);
+  void drop_outputs(const FlowContext& context, const StageName& first, const StageName& end);
 
   const FlowOptions& options_;
   const MemberId self_;
