@@ -50,13 +50,28 @@ Result<void> check(const MapReduceOptions& options) {
   if (auto r = check_range("parts", options.parts, 1, parts_max); !r) return r;
   if (auto r = check_range("memory_bytes", options.memory_bytes, memory_min, UINT64_MAX); !r)
     return r;
-  if (auto r = check_range("split_bytes", options.split_bytes, 1, UINT64_MAX); !r) return r;
   if (auto r = check_range("attempts", options.attempts, 1, UINT32_MAX); !r) return r;
   std::error_code fault;
   if (!std::filesystem::is_directory(options.spill_folder, fault))
     return Error{"spill_folder: " + quote(options.spill_folder) +
                  " is not a folder; valid: a folder that exists"};
   return {};
+}
+
+/// Returns the bytes of a text file in one part. Files that are larger get larger parts, up to a
+/// limit, because a combiner adds up more records in a large part.
+std::uint64_t split_bytes_for(const std::vector<std::string>& paths,
+                              const MapReduceOptions& options) {
+  constexpr std::uint64_t split_bytes_min = std::uint64_t{8} << 20U;
+  constexpr std::uint64_t split_bytes_max = std::uint64_t{32} << 20U;
+  if (options.split_bytes > 0) return options.split_bytes;
+  std::uint64_t bytes = 0;
+  for (const std::string& path : paths) {
+    std::error_code fault;
+    const std::uint64_t size = std::filesystem::file_size(path, fault);
+    if (!fault) bytes += size;
+  }
+  return std::clamp(bytes / options.parts, split_bytes_min, split_bytes_max);
 }
 
 }  // namespace
@@ -102,7 +117,7 @@ Result<MapReduce> MapReduce::make(MapReduceOptions given) {
 Result<Set<std::string, TextChain>> MapReduce::text(const std::vector<std::string>& paths,
                                                     bool have_headers) const {
   std::vector<Error> skipped;
-  auto splits = split_files(paths, options_.split_bytes, have_headers,
+  auto splits = split_files(paths, split_bytes_for(paths, options_), have_headers,
                             options_.skip_unreadable ? &skipped : nullptr);
   if (!splits) return std::move(splits).error();
   skipped_->add(skipped);

@@ -39,8 +39,9 @@ struct MapReduceOptions {
   std::string spill_folder = {};
   /// The most bytes of spilled data at a time.
   std::uint64_t spill_bytes_max = std::uint64_t{64} << 30U;
-  /// The bytes of a text file in one part. Above 0.
-  std::uint64_t split_bytes = std::uint64_t{8} << 20U;
+  /// The bytes of a text file in one part. 0: so many that all files together have `parts` parts,
+  /// but at least 8 MiB and at most 32 MiB.
+  std::uint64_t split_bytes = 0;
   /// True if text() leaves out files that cannot be opened, which skipped_files() lists; false if
   /// such a file is an error. A file that cannot be read to its end is an error in any case.
   bool skip_unreadable = false;

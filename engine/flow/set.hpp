@@ -70,7 +70,9 @@ class Set {
     require_predicate<F, T>();
     return make(FilterChain<C, F>{chain_, std::move(f)});
   }
-  /// `f` returns a range, whose elements are the new records.
+  /// `f` returns a range, whose elements are the new records. Elements may have std::string_view in
+  /// place of strings, also within tuples and pairs: the new records have strings, which are copied
+  /// only where they are kept.
   template <class F>
   [[nodiscard]] auto flat_map(F f) const {
     require_range_function<F, T>();

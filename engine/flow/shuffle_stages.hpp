@@ -98,12 +98,16 @@ template <class Buffer, Chain C>
   const HashPartitioner partitioner{parts};
   const auto compute = [partitioner, make_buffer](Task& task, const C& c) {
     BucketWriter<R, Buffer> writer{task, partitioner.parts(), make_buffer(task.is_last_attempt())};
-    c.run(task, task.part(), [&]<class T>(T&& record) {
+    const auto add = [&]<class T>(T&& record) {
       const std::uint64_t hash = hash_of(record.first);
       writer.add(partitioner.part_of_hash(hash), hash, std::forward<T>(record).first,
                  std::forward<T>(record).second);
       return true;
-    });
+    };
+    if constexpr (Buffer::takes_views)
+      c.run(task, task.part(), ViewSink<decltype(add)>{add});
+    else
+      c.run(task, task.part(), add);
     return writer.finish();
   };
   return make_stage(chain, name, compute, partitioner.print());

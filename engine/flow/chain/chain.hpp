@@ -14,6 +14,23 @@
 
 namespace starling::flow {
 
+/// A sink that takes records with views (Owned) too, as long as it does not keep the views.
+template <class Take>
+struct ViewSink {
+  static constexpr bool takes_views = true;
+
+  template <class R>
+  bool operator()(R&& record) const {
+    return take(std::forward<R>(record));
+  }
+
+  Take take;
+};
+template <class Sink>
+concept TakesViews = requires {
+  requires Sink::takes_views;
+};
+
 /// A sink that takes every record; for the concept below.
 struct AnySink {
   template <class R>

@@ -67,14 +67,15 @@ class FilterChain : public NarrowChain<C> {
   F f_;
 };
 
-/// The range that a function of flat_map() returns, which may be a view of the record.
+/// The range that a function of flat_map() returns. It may be a view of the record, and its
+/// elements may have views of the record's text (Owned).
 template <class F, class T>
 using Flattened = std::invoke_result_t<const F&, const T&>;
 
 template <Chain C, class F>
 class FlatMapChain : public NarrowChain<C> {
  public:
-  using Value = std::ranges::range_value_t<Flattened<F, typename C::Value>>;
+  using Value = Owned<std::ranges::range_value_t<Flattened<F, typename C::Value>>>;
 
   FlatMapChain(C input, F f) : NarrowChain<C>(std::move(input), "flat_map"), f_(std::move(f)) {}
 
@@ -83,7 +84,7 @@ class FlatMapChain : public NarrowChain<C> {
     this->input().run(task, part, [&](const auto& record) {
       auto&& range = std::invoke(f_, record);
       for (auto&& element : range)
-        if (!sink(value_of(element))) return false;
+        if (!sink(value_of<Sink>(element))) return false;
       return true;
     });
   }
@@ -91,10 +92,14 @@ class FlatMapChain : public NarrowChain<C> {
  private:
   using Range = Flattened<F, typename C::Value>;
 
-  /// Returns an element as a record, without a copy if possible.
-  template <class E>
+  /// Returns an element as a record, without a copy if possible; with views if `Sink` takes them.
+  template <class Sink, class E>
   static decltype(auto) value_of(E& element) {
-    if constexpr (!std::is_same_v<std::remove_const_t<E>, Value>)
+    using Element = std::remove_const_t<E>;
+    constexpr bool has_views = !std::is_same_v<Element, Owned<Element>>;
+    if constexpr (TakesViews<Sink> && has_views)
+      return std::as_const(element);
+    else if constexpr (!std::is_same_v<Element, Value>)
       return static_cast<Value>(element);
     else if constexpr (Vector<Range> || Tuple<Range> ||
                        !std::is_reference_v<std::ranges::range_reference_t<Range>>)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "starling/engine/flow/shuffle/order.hpp"
+#include "starling/engine/flow/shuffle/places.hpp"
 #include "starling/engine/flow/shuffle/run.hpp"
 
 namespace starling::flow {
@@ -55,6 +56,9 @@ class ArrivalBuffer {
 template <class R, class Order>
 class SortingBuffer {
  public:
+  /// add() writes the bytes of what it is given, which must have the record's types.
+  static constexpr bool takes_views = false;
+
   /// Adds the record R{first, others...}. Returns by how many bytes the buffer has grown.
   template <class First, class... Others>
   std::size_t add(const First& first, const Others&... others) {
@@ -66,7 +70,7 @@ class SortingBuffer {
   }
   [[nodiscard]] BufferedBlocks take() {
     // Sorting ranks with positions moves fewer bytes than sorting records, and reads fewer of them.
-    std::ranges::sort(places_, [this](const auto& a, const auto& b) {
+    sort_places(places_, [this](const Place& a, const Place& b) {
       if (a.first != b.first) return a.first < b.first;
       if (a.second < b.second) return !Order::template less_bytes<R>(bytes_of(b), bytes_of(a));
       return Order::template less_bytes<R>(bytes_of(a), bytes_of(b));
@@ -84,9 +88,6 @@ class SortingBuffer {
   }
 
  private:
-  /// The rank of a record, and its position in the order of arrival.
-  using Place = std::pair<std::uint64_t, std::uint32_t>;
-
   [[nodiscard]] std::size_t begin_of(std::uint32_t position) const {
     return position == 0 ? 0 : ends_[position - 1];
   }

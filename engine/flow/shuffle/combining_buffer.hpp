@@ -12,6 +12,7 @@
 
 #include "starling/engine/flow/shuffle/buckets.hpp"
 #include "starling/engine/flow/shuffle/order.hpp"
+#include "starling/engine/flow/shuffle/places.hpp"
 #include "starling/engine/flow/values/footprint.hpp"
 
 namespace starling::flow {
@@ -21,6 +22,8 @@ template <class K, class V, class Combine>
 class CombiningBuffer {
  public:
   using Record = Keyed<K, V>;
+  /// add() makes K and V of what it is given.
+  static constexpr bool takes_views = true;
 
   /// If `is_prompt`, add() combines the record that it gets, so that an exception of `combine`
   /// belongs to this record. Otherwise, add() is faster: records wait until the memory in which
@@ -34,11 +37,13 @@ class CombiningBuffer {
     if (owned_bytes(key) + owned_bytes(value) > waiting_bytes_max) {
       // Large records do not wait, because waiting records are not counted.
       const std::size_t grown = finish();
-      return grown + insert({hash, std::forward<OfKey>(key), std::forward<OfValue>(value)});
+      return grown + insert({hash, K(std::forward<OfKey>(key)), V(std::forward<OfValue>(value))});
     }
     Waiting& newest = waiting_[waiting_end_ % waiting_max];
     const std::size_t grown = waiting_end_ < waiting_max ? 0 : end_waiting(newest);
-    newest.record = {hash, std::forward<OfKey>(key), std::forward<OfValue>(value)};
+    newest.record.hash = hash;
+    newest.record.key = std::forward<OfKey>(key);
+    newest.record.value = std::forward<OfValue>(value);
     ++waiting_end_;
     if (is_prompt_) {
       newest.grown = insert(std::move(newest.record));
@@ -68,11 +73,11 @@ class CombiningBuffer {
     finish();
     slots_.clear();
     const std::vector<Record> records = std::exchange(records_, {});
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> places;
+    std::vector<Place> places;
     places.reserve(records.size());
     for (const Record& record : records)
       places.emplace_back(record.hash, static_cast<std::uint32_t>(places.size()));
-    std::ranges::sort(places);
+    sort_places(places, std::less<>{});
     BlockWriter writer;
     for (std::size_t i = 0; i < places.size(); ++i) {
       constexpr std::size_t ahead = 8;

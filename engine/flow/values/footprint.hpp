@@ -8,13 +8,15 @@
 
 namespace starling::flow {
 
-/// Returns the bytes that a record owns outside of itself.
+/// Returns the bytes that a record owns outside of itself; of a view, those of its text.
 template <class T>
 [[nodiscard]] std::size_t owned_bytes(const T& value) {
   if constexpr (Arithmetic<T> || Enumeration<T>) {
     return 0;
   } else if constexpr (Text<T>) {
     return value.capacity() < sizeof value / 2 ? 0 : value.capacity() + 1;
+  } else if constexpr (TextView<T>) {
+    return value.size();
   } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
     return value.size();  // as many bytes as it is written in
   } else if constexpr (Vector<T>) {

@@ -35,15 +35,17 @@ concept HashedByUser = requires(const T& value) {
   return size > 0 ? load(std::uint8_t{}, 0) : 0;
 }
 
-/// Hashes bytes, eight at a time.
+/// Hashes bytes, eight at a time. The size is part of the hash, because zeros stand for missing
+/// bytes.
 [[nodiscard]] inline std::uint64_t hash_bytes(std::string_view bytes) noexcept {
-  std::uint64_t hash = mix(bytes.size());
-  for (; bytes.size() >= sizeof hash; bytes.remove_prefix(sizeof hash))
+  constexpr std::uint64_t spread = 0x9e3779b97f4a7c15U;
+  std::uint64_t hash = (bytes.size() + 1) * spread;
+  for (; bytes.size() > sizeof hash; bytes.remove_prefix(sizeof hash))
     hash = mix(hash ^ first_bytes(bytes));
   return mix(hash ^ first_bytes(bytes));
 }
 
-/// Hashes a key. Equal keys have equal hashes: -0.0 hashes like 0.0.
+/// Hashes a key. Equal keys have equal hashes: -0.0 hashes like 0.0, and a view like its text.
 template <class T>
 [[nodiscard]] std::uint64_t hash_of(const T& value) {
   if constexpr (HashedByUser<T>) {
@@ -53,7 +55,7 @@ template <class T>
     return mix(std::bit_cast<std::uint64_t>(number));
   } else if constexpr (Arithmetic<T> || Enumeration<T>) {
     return mix(static_cast<std::uint64_t>(value));
-  } else if constexpr (Text<T>) {
+  } else if constexpr (Text<T> || TextView<T>) {
     return hash_bytes(value);
   } else if constexpr (Vector<T>) {
     std::uint64_t hash = mix(value.size());

@@ -46,6 +46,9 @@ inline constexpr bool is_tuple<std::array<T, n>> = true;
 
 template <class T>
 concept Text = std::is_same_v<T, std::string>;
+/// A text that something else owns.
+template <class T>
+concept TextView = std::is_same_v<T, std::string_view>;
 template <class T>
 concept Vector = detail::is_vector<T>;
 template <class T>
@@ -53,6 +56,31 @@ concept Optional = detail::is_optional<T>;
 /// A tuple, a pair or an array: a fixed number of values.
 template <class T>
 concept Tuple = detail::is_tuple<T>;
+
+namespace detail {
+
+template <class T>
+struct OwnedOf {
+  using Type = T;
+};
+template <TextView T>
+struct OwnedOf<T> {
+  using Type = std::string;
+};
+template <class... Ts>
+struct OwnedOf<std::tuple<Ts...>> {
+  using Type = std::tuple<typename OwnedOf<Ts>::Type...>;
+};
+template <class T, class U>
+struct OwnedOf<std::pair<T, U>> {
+  using Type = std::pair<typename OwnedOf<T>::Type, typename OwnedOf<U>::Type>;
+};
+
+}  // namespace detail
+
+/// T with strings in the place of views of text, also within tuples and pairs.
+template <class T>
+using Owned = typename detail::OwnedOf<T>::Type;
 
 /// A pair of a key and a value, to which the operations by key apply.
 template <class T>

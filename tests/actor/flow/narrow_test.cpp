@@ -1,6 +1,10 @@
 /// The narrow operations and the actions, compared with loops over a vector.
+#include <map>
 #include <numeric>
 #include <ranges>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
 
 #include "tests/actor/flow/flow_cases.hpp"
 
@@ -77,6 +81,43 @@ TEST(Narrow, FlatMapTakesViewsOfARecord) {
     return std::views::transform(word, [](char c) { return std::string(2, c); });
   });
   EXPECT_EQ(letters.collect().value(), (std::vector<std::string>{"aa", "bb", "cc"}));
+}
+
+/// The two halves of a text, with its size, as views of it.
+std::vector<std::tuple<std::string_view, std::size_t>> halves_of(const std::string& text) {
+  const std::string_view all = text;
+  return {{all.substr(0, all.size() / 2), all.size()}, {all.substr(all.size() / 2), all.size()}};
+}
+
+TEST(Narrow, ViewsOfTextBecomeStrings) {
+  for_each_case([](const MapReduce& engine, Random& random, std::size_t size_max, auto keys) {
+    std::vector<std::string> texts;
+    for (const auto& pair : random_pairs(random, size_max, keys)) texts.push_back(pair.first);
+    using Half = std::tuple<std::string, std::size_t>;
+    std::vector<Half> expected;
+    std::map<Half, std::uint64_t> counts;
+    for (const std::string& text : texts)
+      for (const auto& [half, size] : halves_of(text)) ++counts[expected.emplace_back(half, size)];
+    const auto set = engine.collection(texts);
+    const auto halves = set.flat_map(halves_of);
+    static_assert(
+        std::is_same_v<std::remove_cvref_t<decltype(halves.collect().value())>, std::vector<Half>>);
+    EXPECT_EQ(halves.collect().value(), expected);
+    const auto is_any = [](const Half&) { return true; };
+    EXPECT_EQ(halves.filter(is_any).collect().value(), expected);
+
+    const auto counted = set.flat_map([](const std::string& text) {
+      std::vector<std::pair<std::tuple<std::string_view, std::size_t>, std::uint64_t>> pairs;
+      for (const auto& half : halves_of(text)) pairs.emplace_back(half, 1);
+      return pairs;
+    });
+    const auto sums = counted.reduce_by_key(std::plus<>{}).collect().value();
+    EXPECT_EQ((std::map<Half, std::uint64_t>{sums.begin(), sums.end()}), counts);
+    EXPECT_EQ(sums.size(), counts.size());
+    const auto groups = counted.group_by_key().collect().value();
+    EXPECT_EQ(groups.size(), counts.size());
+    for (const auto& [half, ones] : groups) EXPECT_EQ(ones.size(), counts.at(half));
+  });
 }
 
 TEST(Narrow, FusesIntoOneStage) {

@@ -78,6 +78,30 @@ TEST(SortingBuffer, SortsAnyKeysStably) {
     }
 }
 
+TEST(SortPlaces, SortsAnyRanks) {
+  constexpr std::uint64_t most = UINT64_MAX;
+  using Draw = std::function<std::uint64_t(Random&)>;
+  const std::vector<Draw> draws{
+      [](Random& random) { return random(); },
+      [](Random&) { return most; },
+      [](Random& random) { return random.below(2) * most; },
+      [](Random& random) { return most - random.below(100); },
+      [](Random& random) { return (std::uint64_t{1} << 40U) + random.below(1 << 13U); },
+      [](Random& random) { return std::uint64_t{1} << random.below(64); },
+  };
+  Random random{7};
+  for (std::size_t i = 0; i < draws.size(); ++i)
+    for (const std::size_t size : {0, 1, 7, 8, 15, 16, 17, 1000, 40'000}) {
+      std::vector<Place> places;
+      while (places.size() < size)
+        places.emplace_back(draws[i](random), static_cast<std::uint32_t>(places.size()));
+      auto expected = places;
+      std::ranges::sort(expected);
+      sort_places(places, std::less<>{});
+      EXPECT_EQ(places, expected) << "ranks " << i << ", size " << size;
+    }
+}
+
 TEST(ArrivalBuffer, KeepsTheOrderAndRecordsWithoutBytes) {
   ArrivalBuffer<Box<std::tuple<>>> empty;
   for (int i = 0; i < 3; ++i) empty.add(std::tuple<>{});

@@ -111,6 +111,11 @@ TEST(HashOf, IsTheSameOnEveryMachine) {
   EXPECT_EQ(hash_of(0), 0xe220a8397b1dcdafU);  // SplitMix64's first value for the seed 0
   EXPECT_EQ(hash_of(std::int8_t{-1}), hash_of(std::int64_t{-1}));
   EXPECT_EQ(hash_of(0.0), hash_of(-0.0));
+  const std::string text = "a text of 25 bytes, or so";
+  for (std::size_t size = 0; size <= text.size(); ++size) {
+    const std::string_view view = std::string_view{text}.substr(0, size);
+    EXPECT_EQ(hash_of(std::pair{1, view}), hash_of(std::pair{1, std::string{view}}));
+  }
 }
 
 TEST(HashOf, TellsKeysApart) {

@@ -89,7 +89,7 @@ TEST(PageRankFlow, HandMadeGraphs) {
 std::pair<std::string, std::string> names_with_one_hash() {
   const std::string name = "starling-murmurs";
   const auto hash_of_word = [&](const std::string& word) {
-    return mix(mix(name.size()) ^ flow::first_bytes(word));
+    return mix(((name.size() + 1) * 0x9e3779b97f4a7c15U) ^ flow::first_bytes(word));
   };
   const std::uint64_t sum = hash_of_word(name.substr(0, 8)) ^ flow::first_bytes(name.substr(8));
   for (int i = 10'000'000;; ++i) {

@@ -22,13 +22,11 @@ bool is_in_word(std::size_t byte, bool splits_at_spaces) {
 
 char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-using Count = std::pair<std::string, std::uint64_t>;
-
 /// Says of each byte whether it is in a word.
 using Alphabet = std::array<bool, 256>;
 
-/// Each word of a line with the count 1, one after another. Requires: line and alphabet outlive the
-/// range.
+/// Each word of a line with the count 1, one after another. A word is valid until the iterator
+/// moves on. Requires: line and alphabet outlive the range.
 class WordsOfLine {
  public:
   WordsOfLine(std::string_view line, const Alphabet& alphabet, bool ignores_case)
@@ -37,19 +35,22 @@ class WordsOfLine {
   class Iterator {
    public:
     using difference_type = std::ptrdiff_t;
-    using value_type = Count;
+    using value_type = std::pair<std::string_view, std::uint64_t>;
 
     Iterator() = default;
     explicit Iterator(const WordsOfLine& words) : words_(&words) { ++*this; }
 
-    Count operator*() const {
-      Count word{words_->line_.substr(begin_, end_ - begin_), 1};
-      if (words_->ignores_case_) std::ranges::transform(word.first, word.first.begin(), lower_case);
-      return word;
+    value_type operator*() const {
+      if (words_->ignores_case_) return {lower_case_, 1};
+      return {words_->line_.substr(begin_, end_ - begin_), 1};
     }
     Iterator& operator++() {
       for (begin_ = end_; begin_ < words_->line_.size() && !is_in_word(begin_);) ++begin_;
       for (end_ = begin_; end_ < words_->line_.size() && is_in_word(end_);) ++end_;
+      if (words_->ignores_case_) {
+        lower_case_.assign(words_->line_, begin_, end_ - begin_);
+        std::ranges::transform(lower_case_, lower_case_.begin(), lower_case);
+      }
       return *this;
     }
     void operator++(int) { ++*this; }
@@ -63,6 +64,8 @@ class WordsOfLine {
     const WordsOfLine* words_ = nullptr;
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
+    /// The word, if the case of letters is ignored.
+    std::string lower_case_;
   };
 
   [[nodiscard]] Iterator begin() const { return Iterator{*this}; }

@@ -93,7 +93,7 @@ TEST(FlowJob, ComputesTheLostPartsOfADeadMemberAgain) {
 
 TEST(FlowJob, SurvivesTheDeathOfTheCoordinator) {
   const std::string expected = sequential(count_words);
-  for (int ms = 1; ms < 120; ms += 6) {
+  for (int ms = 1; ms < 100; ms += 6) {
     SCOPED_TRACE(ms);
     FlowCluster cluster{{.members = 4, .seed = static_cast<std::uint64_t>(ms)}, count_words};
     cluster.at(std::chrono::milliseconds{ms}, [&] { cluster.kill(*cluster.coordinator()); });
