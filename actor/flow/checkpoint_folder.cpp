@@ -25,7 +25,7 @@ constexpr const char* manifest_name = "checkpoint";
 constexpr std::string_view round_prefix = "round-";
 constexpr const char* extension = ".records";
 /// The first line of a manifest. The bytes of the CheckpointManifest follow, then their hash.
-constexpr std::string_view first_line = "starling checkpoint 1\n";
+constexpr std::string_view first_line = "starling checkpoint 2\n";
 
 std::string bytes_of(const CheckpointManifest& manifest) {
   Bytes bytes;

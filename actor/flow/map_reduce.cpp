@@ -58,20 +58,19 @@ Result<void> check(const MapReduceOptions& options) {
   return {};
 }
 
-/// Returns the bytes of a text file in one part. Files that are larger get larger parts, up to a
-/// limit, because a combiner adds up more records in a large part.
-std::uint64_t split_bytes_for(const std::vector<std::string>& paths,
+/// Returns the bytes of a text file in one part. A combiner adds up more records in a large part,
+/// so parts of large files are larger, up to a limit. The same on all nodes that have the same
+/// files.
+std::uint64_t split_bytes_for(const std::vector<TextFileInfo>& files,
                               const MapReduceOptions& options) {
   constexpr std::uint64_t split_bytes_min = std::uint64_t{8} << 20U;
   constexpr std::uint64_t split_bytes_max = std::uint64_t{32} << 20U;
   if (options.split_bytes > 0) return options.split_bytes;
   std::uint64_t bytes = 0;
-  for (const std::string& path : paths) {
-    std::error_code fault;
-    const std::uint64_t size = std::filesystem::file_size(path, fault);
-    if (!fault) bytes += size;
-  }
-  return std::clamp(bytes / options.parts, split_bytes_min, split_bytes_max);
+  for (const TextFileInfo& file : files)
+    if (!file.is_gzip) bytes += file.bytes;
+  const std::uint64_t splits = 2 * std::uint64_t{options.parts};
+  return std::clamp((bytes + splits - 1) / splits, split_bytes_min, split_bytes_max);
 }
 
 }  // namespace
@@ -117,11 +116,11 @@ Result<MapReduce> MapReduce::make(MapReduceOptions given) {
 Result<Set<std::string, TextChain>> MapReduce::text(const std::vector<std::string>& paths,
                                                     bool have_headers) const {
   std::vector<Error> skipped;
-  auto splits = split_files(paths, split_bytes_for(paths, options_), have_headers,
-                            options_.skip_unreadable ? &skipped : nullptr);
-  if (!splits) return std::move(splits).error();
+  const auto files = find_text_files(paths, options_.skip_unreadable ? &skipped : nullptr);
+  if (!files) return files.error();
   skipped_->add(skipped);
-  return Set<std::string, TextChain>{runner_, TextChain{*std::move(splits)}};
+  return Set<std::string, TextChain>{
+      runner_, TextChain{split_files(*files, split_bytes_for(*files, options_), have_headers)}};
 }
 
 std::vector<Error> MapReduce::skipped_files() const { return skipped_->list(); }

@@ -28,8 +28,8 @@ class SpillFolder;
 struct MapReduceOptions {
   /// The threads that compute parts, from 1 to 32.
   std::size_t threads = 4;
-  /// The number of parts of a container, a generator or a shuffle if the caller gives none. Above
-  /// 0.
+  /// The number of parts of a container, a generator or a shuffle if the caller gives none; see
+  /// also `split_bytes`. Above 0.
   Part parts = 16;
   /// Bytes that the records of shuffles and caches may take before they spill; from 1 MiB on. The
   /// results of actions, and the values of one key in group_by_key() and joins, are not counted.
@@ -39,8 +39,8 @@ struct MapReduceOptions {
   std::string spill_folder = {};
   /// The most bytes of spilled data at a time.
   std::uint64_t spill_bytes_max = std::uint64_t{64} << 30U;
-  /// The bytes of a text file in one part. 0: so many that all files together have `parts` parts,
-  /// but at least 8 MiB and at most 32 MiB.
+  /// The bytes of a text file in one part. 0: so many that all files that are no gzip files have
+  /// about twice `parts` parts, but at least 8 MiB and at most 32 MiB.
   std::uint64_t split_bytes = 0;
   /// True if text() leaves out files that cannot be opened, which skipped_files() lists; false if
   /// such a file is an error. A file that cannot be read to its end is an error in any case.

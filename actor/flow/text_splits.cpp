@@ -159,9 +159,7 @@ void read_gzip(const TextSplit& split, const LineSink& sink) {
       [&] { return reader.location(); });
 }
 
-/// Adds the pieces of a file to `splits`.
-Result<void> split_file(const std::string& path, std::uint64_t split_bytes, bool has_header,
-                        std::vector<TextSplit>& splits) {
+Result<TextFileInfo> find_text_file(const std::string& path) {
   const ReadScope regular_files_only{{.refuses_pipes = true}};
   auto input = InputDescriptor::open(path);
   if (!input) return std::move(input).error();
@@ -169,35 +167,43 @@ Result<void> split_file(const std::string& path, std::uint64_t split_bytes, bool
   const auto size = input->read(magic);
   if (!size) return size.error();
   const bool is_gzip = *size == 2 && magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
-  const std::uint64_t bytes = input->size().value_or(0);
   std::error_code fault;
   const std::int64_t modified_at_s =
       std::chrono::floor<std::chrono::seconds>(std::filesystem::last_write_time(path, fault))
           .time_since_epoch()
           .count();
-  const std::uint64_t step = is_gzip ? std::max<std::uint64_t>(1, bytes) : split_bytes;
-  for (std::uint64_t begin = 0; begin < bytes; begin += step)
-    splits.push_back(
-        {path, begin, std::min(begin + step, bytes), is_gzip, has_header, modified_at_s});
-  return {};
+  return TextFileInfo{path, input->size().value_or(0), is_gzip, modified_at_s};
 }
 
 }  // namespace
 
-Result<std::vector<TextSplit>> split_files(const std::vector<std::string>& paths,
-                                           std::uint64_t split_bytes, bool have_headers,
-                                           std::vector<Error>* skipped) {
+Result<std::vector<TextFileInfo>> find_text_files(const std::vector<std::string>& paths,
+                                                  std::vector<Error>* skipped) {
   if (paths.empty()) return Error{"no text file was given; valid: one or more files"};
-  std::vector<TextSplit> splits;
+  std::vector<TextFileInfo> files;
   std::vector<Error> unreadable;
   for (const std::string& path : paths) {
-    auto split = split_file(path, split_bytes, have_headers, splits);
-    if (split) continue;
-    if (skipped == nullptr) return std::move(split).error();
-    unreadable.push_back(std::move(split).error());
+    auto file = find_text_file(path);
+    if (!file && skipped == nullptr) return std::move(file).error();
+    if (file)
+      files.push_back(*std::move(file));
+    else
+      unreadable.push_back(std::move(file).error());
   }
-  if (unreadable.size() == paths.size()) return unreadable.front();
+  if (files.empty()) return unreadable.front();
   if (skipped != nullptr) skipped->insert(skipped->end(), unreadable.begin(), unreadable.end());
+  return files;
+}
+
+std::vector<TextSplit> split_files(const std::vector<TextFileInfo>& files,
+                                   std::uint64_t split_bytes, bool have_headers) {
+  std::vector<TextSplit> splits;
+  for (const TextFileInfo& file : files) {
+    const std::uint64_t step = file.is_gzip ? file.bytes : split_bytes;
+    for (std::uint64_t begin = 0; begin < file.bytes; begin += step)
+      splits.push_back({file.path, begin, std::min(begin + step, file.bytes), file.is_gzip,
+                        have_headers, file.modified_at_s});
+  }
   return splits;
 }
 

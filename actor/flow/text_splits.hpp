@@ -28,15 +28,26 @@ struct TextSplit {
   }
 };
 
-/// Splits files into pieces of about `split_bytes` bytes, in the order of the paths. A gzip file is
-/// one piece, and its first bytes decide whether it is gzip. Returns an Error for a file that
-/// cannot be opened or whose first bytes cannot be read. If `skipped` is given, such a file is left
-/// out instead, and its error is added there; then it is an Error if all files are left out.
-/// Requires: split_bytes > 0.
-[[nodiscard]] Result<std::vector<TextSplit>> split_files(const std::vector<std::string>& paths,
-                                                         std::uint64_t split_bytes,
-                                                         bool have_headers = false,
-                                                         std::vector<Error>* skipped = nullptr);
+/// A text file that can be opened.
+struct TextFileInfo {
+  std::string path;
+  std::uint64_t bytes = 0;
+  /// As in TextSplit.
+  bool is_gzip = false;
+  std::int64_t modified_at_s = 0;
+};
+
+/// Looks at text files, in the order of the paths. The first bytes of a file decide whether it is
+/// gzip. Returns an Error for a file that cannot be opened or whose first bytes cannot be read. If
+/// `skipped` is given, such a file is left out instead, and its error is added there; then it is an
+/// Error if all files are left out.
+[[nodiscard]] Result<std::vector<TextFileInfo>> find_text_files(
+    const std::vector<std::string>& paths, std::vector<Error>* skipped = nullptr);
+
+/// Splits files into pieces of about `split_bytes` bytes. A gzip file is one piece. Requires:
+/// split_bytes > 0.
+[[nodiscard]] std::vector<TextSplit> split_files(const std::vector<TextFileInfo>& files,
+                                                 std::uint64_t split_bytes, bool have_headers);
 
 /// Takes a line without its LF or CR LF, and returns false to stop. It may move from the line.
 using LineSink = std::function<bool(std::string& line)>;

@@ -70,9 +70,11 @@ class Set {
     require_predicate<F, T>();
     return make(FilterChain<C, F>{chain_, std::move(f)});
   }
-  /// `f` returns a range, whose elements are the new records. Elements may have std::string_view in
-  /// place of strings, also within tuples and pairs: the new records have strings, which are copied
-  /// only where they are kept.
+  /// `f` returns a range, whose elements are the new records. An element may be a std::string_view,
+  /// or a pair or tuple of such views and other values: the new records have strings. A view must
+  /// be of text of the record, if `f` takes a reference to it, or of the range, and valid until the
+  /// iterator moves on. A reduce_by_key() directly after it makes a string only of each key's first
+  /// view; other operations make one of each.
   template <class F>
   [[nodiscard]] auto flat_map(F f) const {
     require_range_function<F, T>();

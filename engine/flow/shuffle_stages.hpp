@@ -104,7 +104,7 @@ template <class Buffer, Chain C>
                  std::forward<T>(record).second);
       return true;
     };
-    if constexpr (Buffer::takes_views)
+    if constexpr (Buffer::takes_views && hashes_like_views<K>)
       c.run(task, task.part(), ViewSink<decltype(add)>{add});
     else
       c.run(task, task.part(), add);

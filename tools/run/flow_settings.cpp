@@ -74,7 +74,9 @@ std::vector<KeyDescription> keys_of_flow(const FlowEntry& flow) {
        options_group},
       {"spill", ValueType::text, "FOLDER",
        "the folder for spilled data [the system's, for temporary files]", options_group},
-      {"parts", ValueType::count, "N", "parts of what is shuffled, and files of the result [16]",
+      {"parts", ValueType::count, "N",
+       "parts of what is shuffled, files of the result, and about half the parts of large files "
+       "[16]",
        options_group},
       skip_key(),
       {"trace", ValueType::text, "FILE",
@@ -108,7 +110,9 @@ std::vector<KeyDescription> keys_of_submitted_flow(const FlowEntry& flow) {
       {"spill", ValueType::text, "FOLDER",
        "the folder of each node for spilled data [the system's, for temporary files]",
        options_group},
-      {"parts", ValueType::count, "N", "parts of what is shuffled, and files of the result [16]",
+      {"parts", ValueType::count, "N",
+       "parts of what is shuffled, files of the result, and about half the parts of large files "
+       "[16]",
        options_group},
       skip_key(),
       {"name", ValueType::text, "NAME",

@@ -287,7 +287,8 @@ void FlowExecutor::on(const FlowContext& context, const BeginAction& begin) {
   const ActionPtr& action = begin.action;
   actions_[action->id] = action;
   for (flow::StageId stage = 0; stage < action->stages.size(); ++stage)
-    if (action->is_kept[stage]) kept_.insert(action->names[stage]);
+    if (action->is_kept[stage] && action->names[stage].action == action->id)
+      kept_.insert(action->names[stage]);
   if (action->gathers) results_.insert(action->names[action->last()]);
   position_.begun = action->id + 1;
   position_.fingerprint = action->fingerprint;
@@ -368,6 +369,9 @@ void FlowExecutor::on(const FlowContext& context, MemberId, const ForgetActions&
   std::erase_if(holders_, [&](const auto& holders) { return holders.first.action < forgotten_; });
   for (auto known = actions_.lower_bound(first);
        known != actions_.end() && known->first < forgotten_; ++known) {
+    // The action may have computed outputs of earlier stages again, which were dropped before.
+    for (const StageName& stage : known->second->names)
+      if (stage.action < first) drop_outputs(context, stage, {stage.action, stage.stage + 1});
     if (!known->second->reads) continue;
     // The functions of the stages hold data of the program.
     auto without_reads = std::make_shared<Action>(*known->second);

@@ -97,12 +97,16 @@ class FlatMapChain : public NarrowChain<C> {
   static decltype(auto) value_of(E& element) {
     using Element = std::remove_const_t<E>;
     constexpr bool has_views = !std::is_same_v<Element, Owned<Element>>;
-    if constexpr (TakesViews<Sink> && has_views)
-      return std::as_const(element);
-    else if constexpr (!std::is_same_v<Element, Value>)
-      return static_cast<Value>(element);
-    else if constexpr (Vector<Range> || Tuple<Range> ||
-                       !std::is_reference_v<std::ranges::range_reference_t<Range>>)
+    if constexpr (std::is_same_v<Element, Value> || (TakesViews<Sink> && has_views))
+      return given(element);
+    else
+      return static_cast<Value>(given(element));
+  }
+  /// Returns an element that may be moved from if no one else has it.
+  template <class E>
+  static decltype(auto) given(E& element) {
+    if constexpr (Vector<Range> || Tuple<Range> ||
+                  !std::is_reference_v<std::ranges::range_reference_t<Range>>)
       return std::move(element);
     else
       return std::as_const(element);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -41,9 +42,14 @@ class CombiningBuffer {
     }
     Waiting& newest = waiting_[waiting_end_ % waiting_max];
     const std::size_t grown = waiting_end_ < waiting_max ? 0 : end_waiting(newest);
-    newest.record.hash = hash;
-    newest.record.key = std::forward<OfKey>(key);
-    newest.record.value = std::forward<OfValue>(value);
+    if constexpr (std::is_same_v<std::remove_cvref_t<OfKey>, K>) {
+      newest.record = {hash, std::forward<OfKey>(key), V(std::forward<OfValue>(value))};
+    } else {
+      // A copy of the viewed text into the string that is there takes less than a new string.
+      newest.record.hash = hash;
+      newest.record.key = std::forward<OfKey>(key);
+      newest.record.value = std::forward<OfValue>(value);
+    }
     ++waiting_end_;
     if (is_prompt_) {
       newest.grown = insert(std::move(newest.record));

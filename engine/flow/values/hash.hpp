@@ -71,6 +71,17 @@ template <class T>
   }
 }
 
+/// True if a key has the same hash as one with views in place of its texts: no part has a hash that
+/// its type brings.
+template <class K>
+inline constexpr bool hashes_like_views = !HashedByUser<K>;
+template <class... Ts>
+inline constexpr bool hashes_like_views<std::tuple<Ts...>> =
+    !HashedByUser<std::tuple<Ts...>> && (hashes_like_views<Ts> && ...);
+template <class T, class U>
+inline constexpr bool hashes_like_views<std::pair<T, U>> =
+    !HashedByUser<std::pair<T, U>> && hashes_like_views<T> && hashes_like_views<U>;
+
 /// A key: a record that can be compared with `==` and that has a hash.
 template <class T>
 concept Key = Record<T> && std::equality_comparable<T>;

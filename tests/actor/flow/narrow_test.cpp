@@ -114,6 +114,15 @@ TEST(Narrow, ViewsOfTextBecomeStrings) {
     const auto sums = counted.reduce_by_key(std::plus<>{}).collect().value();
     EXPECT_EQ((std::map<Half, std::uint64_t>{sums.begin(), sums.end()}), counts);
     EXPECT_EQ(sums.size(), counts.size());
+    // Strings and views meet in one shuffle.
+    const auto with_strings = set.flat_map(halves_of).map([](const Half& half) {
+      return std::pair{half, std::uint64_t{1}};
+    });
+    const auto doubled =
+        counted.union_with(with_strings).reduce_by_key(std::plus<>{}).collect().value();
+    EXPECT_EQ(doubled.size(), counts.size());
+    for (const auto& [half, sum] : doubled) EXPECT_EQ(sum, 2 * counts.at(half));
+
     const auto groups = counted.group_by_key().collect().value();
     EXPECT_EQ(groups.size(), counts.size());
     for (const auto& [half, ones] : groups) EXPECT_EQ(ones.size(), counts.at(half));

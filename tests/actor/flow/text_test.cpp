@@ -71,6 +71,24 @@ TEST(Text, SplitsReadEachLineOnce) {
   }
 }
 
+/// The files have holes, and are not read.
+TEST(Text, PartsOfLargeFilesAreOf8To32MiB) {
+  const TextFolder folder;
+  const std::string path = folder.write("large", "");
+  const auto parts_of = [&](std::uint64_t mebibytes, Part parts) {
+    std::filesystem::resize_file(path, mebibytes << 20U);
+    return MapReduce::make({.parts = parts}).value().text({path})->parts();
+  };
+  EXPECT_EQ(parts_of(7, 16), 1U);
+  EXPECT_EQ(parts_of(9, 16), 2U);
+  EXPECT_EQ(parts_of(256, 16), 32U);
+  EXPECT_EQ(parts_of(500, 16), 32U);
+  EXPECT_EQ(parts_of(501, 16), 32U);
+  EXPECT_EQ(parts_of(2048, 16), 64U);
+  EXPECT_EQ(parts_of(2048, 1000), 256U);
+  EXPECT_EQ(parts_of(500, 1), 16U);
+}
+
 TEST(Text, ReadsManyFilesPlainAndGzip) {
   const TextFolder folder;
   const std::string plain = folder.write("a.txt", "eins\nzwei\n");

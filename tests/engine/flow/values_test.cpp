@@ -111,6 +111,11 @@ TEST(HashOf, IsTheSameOnEveryMachine) {
   EXPECT_EQ(hash_of(0), 0xe220a8397b1dcdafU);  // SplitMix64's first value for the seed 0
   EXPECT_EQ(hash_of(std::int8_t{-1}), hash_of(std::int64_t{-1}));
   EXPECT_EQ(hash_of(0.0), hash_of(-0.0));
+  // These change with the format of checkpoints (actor/flow/checkpoint_folder.cpp).
+  EXPECT_EQ(hash_of(std::string{}), 0x6e789e6aa1b965f4U);
+  EXPECT_EQ(hash_of(std::string{"abcdefgh"}), 0xb337498aa889df4dU);
+  EXPECT_EQ(hash_of(std::string{"abcdefghi"}), 0xc3b02eb996319464U);
+  EXPECT_EQ(hash_of(std::string{"abcdefghijklmnop"}), 0xbcd44dcb9a299801U);
   const std::string text = "a text of 25 bytes, or so";
   for (std::size_t size = 0; size <= text.size(); ++size) {
     const std::string_view view = std::string_view{text}.substr(0, size);

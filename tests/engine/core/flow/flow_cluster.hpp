@@ -119,6 +119,12 @@ class FlowCluster {
   [[nodiscard]] const std::map<PartName, int>& computed() const { return computed_; }
   /// The most bytes of records that one member has held in memory.
   [[nodiscard]] std::size_t peak_reserved() const { return peak_reserved_; }
+  /// Returns the most bytes that the outputs on one member take now.
+  [[nodiscard]] std::size_t reserved() const {
+    std::size_t most = 0;
+    for (const auto& [id, machine] : machines_) most = std::max(most, machine->storage->reserved());
+    return most;
+  }
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
 
  private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -141,6 +142,12 @@ inline Result<std::string> run_random_program(
   const auto saved = save(set);
   if (!saved) return saved.error();
   return seen + "saved " + std::to_string(*saved) + "\n";
+}
+
+/// Returns the number in a variable of the environment.
+inline std::uint64_t number_from(const char* variable, std::uint64_t or_else) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? or_else : std::stoull(text);
 }
 
 }  // namespace starling::flow
