@@ -35,7 +35,6 @@ struct Computed {
   /// The number of steps that the worker had finished before this one.
   core::Step step = 0;
   core::Update update;
-  double loss = 0;
   /// The duration of the computation.
   core::Time duration{};
 };

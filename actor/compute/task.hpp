@@ -48,8 +48,6 @@ struct StepInput {
 
 struct StepResult {
   core::Update update;
-  /// Mean loss over the step's samples; 0 if the task reports no loss.
-  double loss = 0;
   /// Why the update cannot be pushed, for example because it has a NaN. If set, nothing is pushed
   /// and the job fails.
   std::optional<std::string> fault;

@@ -152,13 +152,13 @@ StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
   StepContext<T> context{state};
   StepResult result;
   auto update = split_by_range(hooks_->push(context));
-  result.loss = state.loss;
   if (!update) {
     result.fault = "push: " + update.error().message;
-  } else if (!std::isfinite(state.loss)) {
-    result.fault = "push: the reported loss is " + print_number(state.loss);
+  } else if (state.loss && !std::isfinite(*state.loss)) {
+    result.fault = "push: the reported loss is " + print_number(*state.loss);
   } else {
     result.update = *std::move(update);
+    result.update.loss = state.loss;
   }
   return result;
 }

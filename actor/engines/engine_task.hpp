@@ -60,8 +60,8 @@ struct StepState {
   Random random;
   /// The values that were read, by key; empty during the hook `schedule`.
   std::vector<KeyRead<T>> reads = {};
-  /// The loss that the hook `push` reported.
-  double loss = 0;
+  /// The loss that the hook `push` reported, if any.
+  std::optional<double> loss = std::nullopt;
 };
 
 template <class T>

@@ -118,8 +118,7 @@ class StepExecutor {
           return actor::post(self,
                              actor::ComputeFailed{
                                  .step = step, .why = *std::move(result.fault), .is_fatal = true});
-        post(*job_context, self,
-             actor::Computed{step, std::move(result.update), result.loss, took});
+        post(*job_context, self, actor::Computed{step, std::move(result.update), took});
       });
       // If prefetch() throws, the next step will throw too, and report it. If workers hand in
       // early, the next samples are not known yet.
@@ -198,7 +197,7 @@ class StepExecutor {
   std::optional<actor::Computed> take_due() {
     if (!held_back_update_ || held_back_until_ > job_context_->now()) return std::nullopt;
     compute_time_ += held_back_update_->duration;
-    loss_sum_ += held_back_update_->loss;
+    loss_sum_ += held_back_update_->update.loss.value_or(0);
     if (loss_count_++ == 0) first_step_ = held_back_update_->step;
     return std::exchange(held_back_update_, std::nullopt);
   }

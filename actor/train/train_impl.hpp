@@ -11,9 +11,9 @@ template <class M, class D>
 requires models::Model<M, D> StepResult TrainTask<M, D>::compute(const StepInput& input,
                                                                  Scratch& scratch) {
   Random random = Random::stream(seed_, input.worker, input.step);
-  auto [update, loss, fault] = gradients_.compute(input.worker, input.step, input.values, random,
-                                                  scratch, input.share, input.cut);
-  return {std::move(update), loss, std::move(fault)};
+  auto [update, fault] = gradients_.compute(input.worker, input.step, input.values, random, scratch,
+                                            input.share, input.cut);
+  return {std::move(update), std::move(fault)};
 }
 
 template <class M, class D>

@@ -89,8 +89,6 @@ struct Cut {
 /// A step's gradient.
 struct Gradient {
   Update update;
-  /// The mean loss over the step's samples; 0 if there are none.
-  double loss = 0;
   /// Present if the loss or the gradient is NaN or infinite: says which one. The caller must not
   /// use `update` then.
   std::optional<std::string> fault;

@@ -145,16 +145,18 @@ auto Gradients<M, D>::compute(MemberId worker, Step step, std::span<const Value>
       by_rows_ ? scratch.parameters.allocate<T>(layout_->size) : buffer->template as<T>();
   clear_gradient(values, g);
 
+  double loss = 0;
   if (!batch.empty()) {
     scratch.work.reset();
     models::ComputeContext context{.random = random, .arena = scratch.work, .training = true};
-    result.loss = share.taken && cut.hand_in != nullptr
-                      ? gradient_of_micro_batches(w, values, g, context, scratch, cut)
-                      : static_cast<double>(model_.gradient(w, data_, batch, g, context));
+    loss = share.taken && cut.hand_in != nullptr
+               ? gradient_of_micro_batches(w, values, g, context, scratch, cut)
+               : static_cast<double>(model_.gradient(w, data_, batch, g, context));
   }
   result.update.samples = static_cast<std::uint32_t>(batch.size());
-  if (!std::isfinite(result.loss)) {
-    result.fault = "the loss is " + print_number(result.loss);
+  result.update.loss = loss;
+  if (!std::isfinite(loss)) {
+    result.fault = "the loss is " + print_number(loss);
     return result;
   }
   bool is_finite = false;

@@ -26,7 +26,7 @@ FOLDERS = """
     engine/flow/values engine/flow/plan engine/flow/shuffle engine/flow/chain engine/flow
     engine/core engine/core/channel engine/core/council engine/core/deals engine/core/membership engine/core/worker
     engine/core/role engine/exchange engine/exchange/ownership engine/exchange/broadcast engine/exchange/gossip
-    engine/exchange/collective engine/exchange/collective/algorithms engine/exchange/allreduce engine/exchange/average
+    engine/exchange/collective engine/exchange/collective/algorithms engine/exchange/allreduce engine/exchange/average engine/exchange/leader
     engine/exchange/elastic engine/core/training
     engine/core/flow engine/core/member engine/work
     engine/sim engine/sim/membership engine/sim/steps engine/sim/protocol engine/sim/chaos engine/sim/scaling

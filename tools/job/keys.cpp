@@ -244,7 +244,8 @@ std::vector<Key> worker_keys() {
        [](In in) { return put(in.job.train.job.mode, core::parse_mode(in.text)); }},
       {{"exchange", ValueType::text, "EXCHANGE",
         "owners | elastic:every=N,pull=P; in peer mode also broadcast | gossip[:ring|:random] | "
-        "allreduce[:ring|:tree|...] | average:every=N: how updates reach others [owners]",
+        "allreduce[:ring|:tree|...] | average:every=N | leader:every=N,group=N,pull=P: how updates "
+        "reach others [owners]",
         group},
        [](In in) { return put_exchange(in.job, in.text); }},
       {{"cache", ValueType::flag, "",

@@ -16,14 +16,16 @@
 #include "starling/engine/exchange/broadcast/broadcast.hpp"
 #include "starling/engine/exchange/elastic/elastic.hpp"
 #include "starling/engine/exchange/gossip/gossip.hpp"
+#include "starling/engine/exchange/leader/leader.hpp"
 #include "starling/engine/exchange/ownership/ownership.hpp"
 #include "starling/engine/exchange/ownership/validation.hpp"
 
 namespace starling::core {
 
 /// The exchange of a member.
-using AnyExchange = std::variant<OwnershipExchange, BroadcastExchange, GossipExchange,
-                                 AllreduceExchange, AverageExchange, ElasticExchange>;
+using AnyExchange =
+    std::variant<OwnershipExchange, BroadcastExchange, GossipExchange, AllreduceExchange,
+                 AverageExchange, ElasticExchange, LeaderExchange>;
 
 namespace detail {
 

@@ -18,12 +18,4 @@ bool is_valid(const ExchangeScope& scope, const GossipReceived& received) {
   return is_senders_worker(scope) && received.step < barrier::finished;
 }
 
-bool is_valid(const ExchangeScope& scope, const ModelRequest& request) {
-  return scope.has_range(request.range);
-}
-
-bool is_valid(const ExchangeScope& scope, const ModelReply& reply) {
-  return scope.has_range(reply.range) && (!reply.copy || is_valid(scope, reply.range, *reply.copy));
-}
-
 }  // namespace starling::core

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "starling/engine/exchange/exchange.hpp"
-#include "starling/engine/exchange/whole_models.hpp"
+#include "starling/engine/exchange/worker_model.hpp"
 
 namespace starling::core {
 
@@ -46,23 +46,6 @@ struct GossipReceived {
   static constexpr auto fields(auto& m) { return std::tie(m.step); }
 };
 
-/// A worker that has joined asks another one for its copy of a range.
-struct ModelRequest {
-  RangeId range = 0;
-
-  static constexpr std::string_view name = "model-request";
-  static constexpr auto fields(auto& m) { return std::tie(m.range); }
-};
-
-/// Answers a ModelRequest. nullptr: the sender has no copy itself.
-struct ModelReply {
-  RangeId range = 0;
-  std::shared_ptr<const ModelCopy> copy;
-
-  static constexpr std::string_view name = "model-reply";
-  static constexpr auto fields(auto& m) { return std::tie(m.range, m.copy); }
-};
-
 using GossipMessages =
     MessageList<PushSum, KnownProgress, GossipReceived, ModelRequest, ModelReply>;
 using GossipContext = ExchangeContext<Joined<GossipMessages, MessageList<Ended>>>;
@@ -71,7 +54,5 @@ using GossipContext = ExchangeContext<Joined<GossipMessages, MessageList<Ended>>
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const PushSum& sent);
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const KnownProgress& known);
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const GossipReceived& received);
-[[nodiscard]] bool is_valid(const ExchangeScope& scope, const ModelRequest& request);
-[[nodiscard]] bool is_valid(const ExchangeScope& scope, const ModelReply& reply);
 
 }  // namespace starling::core

@@ -135,11 +135,11 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   training.exchange.cache = scenario_.cache;
   training.exchange.layout = layout_;
   const core::ExchangeType& exchange = core::exchange_type(scenario_.exchange);
-  // With gossip, workers have parts of updates. If pushes are applied as they arrive, momentum
-  // shows their order. If they are applied in rounds, they or their sum are merged, because their
-  // mean would not keep the counts whole; then a hash shows their order. With average and
-  // elastic, changes of copies are added.
-  if (exchange.name == core::GossipExchange::name)
+  // With gossip and leader, workers have parts of updates. If pushes are applied as they arrive,
+  // momentum shows their order. If they are applied in rounds, they or their sum are merged,
+  // because their mean would not keep the counts whole; then a hash shows their order. With average
+  // and elastic, changes of copies are added.
+  if (exchange.name == core::GossipExchange::name || exchange.name == core::LeaderExchange::name)
     training.exchange.applier = std::make_shared<const CountingApplier>();
   else if (exchange.name == core::AverageExchange::name ||
            exchange.name == core::ElasticExchange::name)
@@ -185,6 +185,7 @@ core::DealOptions ChaosJob::deal() const {
 core::Update ChaosJob::update(std::size_t slot, core::Step step, std::size_t samples) const {
   core::Update update;
   update.samples = static_cast<std::uint32_t>(samples);
+  update.loss = Random::stream(scenario_.seed, slot, step).real();
   // The barrier becomes tighter for some steps, and looser for others.
   if (barrier::moves_with_descent(scenario_.barrier))
     update.descent = barrier::Descent{1, step / 4 % 2 == 0 ? -1.0 : 1.0};

@@ -169,34 +169,63 @@ class BroadcastOracle final : public WholeModelsOracle<core::BroadcastExchange> 
   }
 };
 
-// --- gossip -------------------------------------------------------------------------------------
+// --- gossip and leader --------------------------------------------------------------------------
 
-class GossipOracle final : public WholeModelsOracle<core::GossipExchange> {
+/// The part of the oracle that is the same for each exchange E in which copies differ.
+template <class E>
+class OwnModelsOracle : public WholeModelsOracle<E> {
+ public:
+  bool has_whole_updates() const override { return false; }
+  /// As far as the member knows.
+  core::Step count_held(const core::MemberCore& member, RangeId, std::size_t,
+                        const core::Member& worker, core::Step first) const override {
+    for (const core::WorkerProgress& known : this->exchange(member).progress())
+      if (known.worker == core::MemberIncarnation{worker.id, worker.incarnation})
+        return known.step > first ? known.step - first : 0;
+    return 0;
+  }
+  std::string_view difference(const core::MemberCore&, const core::MemberCore&,
+                              RangeId) const override {
+    return {};
+  }
+};
+
+class GossipOracle final : public OwnModelsOracle<core::GossipExchange> {
  public:
   Version version(const MemberCore& member, RangeId range) const override {
     return {0, exchange(member).versions(range), true};
   }
-  bool has_whole_updates() const override { return false; }
   bool has_push_sums() const override { return true; }
   double weight(const MemberCore& member, RangeId range) const override {
     return exchange(member).has_copy(range) ? exchange(member).weight(range) : 0;
-  }
-  /// As far as the member knows.
-  core::Step count_held(const MemberCore& member, RangeId, std::size_t, const core::Member& worker,
-                        core::Step first) const override {
-    for (const core::WorkerProgress& known : exchange(member).progress())
-      if (known.worker == core::MemberIncarnation{worker.id, worker.incarnation})
-        return known.step > first ? known.step - first : 0;
-    return 0;
   }
   /// In the end, the first worker has all the weight.
   bool is_behind(const MemberCore& member, const MemberCore& first, RangeId range) const override {
     return !exchange(member).has_copy(range) || exchange(member).is_sending() ||
            (&member != &first && weight(member, range) > 0);
   }
-  std::string_view difference(const MemberCore&, const MemberCore&, RangeId) const override {
-    return {};
+};
+
+class LeaderOracle final : public OwnModelsOracle<core::LeaderExchange> {
+ public:
+  explicit LeaderOracle(core::Step global_every) : global_every_(global_every) {}
+
+  Version version(const MemberCore& member, RangeId) const override {
+    return {0, exchange(member).versions(), true};
   }
+  bool has_means() const override { return true; }
+  core::Step step_written(const MemberCore& member) const override {
+    return exchange(member).reported_to_all();
+  }
+  /// After so many steps, a worker goes on only when all others have a report of them.
+  core::Step steps_lost() const override { return global_every_; }
+  bool is_behind(const MemberCore& member, const MemberCore&, RangeId range) const override {
+    return !exchange(member).has_copy(range) || exchange(member).is_writing() ||
+           !exchange(member).may_leave();
+  }
+
+ private:
+  core::Step global_every_;
 };
 
 // --- allreduce and average ----------------------------------------------------------------------
@@ -270,6 +299,8 @@ std::unique_ptr<const ExchangeOracle> make_oracle(std::string_view exchange) {
         core::average_every(core::exchange_argument(exchange)));
   if (core::exchange_type(exchange).name == core::ElasticExchange::name)
     return std::make_unique<ElasticOracle>(core::parse_elastic(exchange).value().every);
+  if (core::exchange_type(exchange).name == core::LeaderExchange::name)
+    return std::make_unique<LeaderOracle>(core::parse_leader(exchange).value().global_every);
   if (exchange == core::BroadcastExchange::name) return std::make_unique<BroadcastOracle>();
   STARLING_CHECK(exchange == core::OwnershipExchange::name);
   return std::make_unique<OwnershipOracle>();

@@ -38,6 +38,9 @@ class ExchangeOracle {
   [[nodiscard]] virtual bool has_whole_updates() const { return true; }
   /// True if holders mix their elements by push-sum, so only the sums over all holders are known.
   [[nodiscard]] virtual bool has_push_sums() const { return false; }
+  /// True if each holder's elements are a mean of those of workers: then it has no more updates of
+  /// a slot than the slot's worker has made.
+  [[nodiscard]] virtual bool has_means() const { return false; }
   /// Returns how many of a worker's last steps that count the copies of others may lack, for ever
   /// if the worker dies.
   [[nodiscard]] virtual core::Step steps_ahead() const { return 0; }

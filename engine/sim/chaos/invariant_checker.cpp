@@ -191,8 +191,9 @@ void InvariantChecker::check_round(NodeId id, core::RangeId range) {
 /// Checks that a range at a node holds no step twice. If `must_hold`, also checks that it holds
 /// every acknowledged step.
 void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hold) {
-  if (!oracle_->has_whole_updates()) return;
   const auto value = oracle_->values(*nodes_[id].core, range);
+  if (oracle_->has_means()) expect_means(id, range, value);
+  if (!oracle_->has_whole_updates()) return;
   for (std::size_t slot = 0; slot < incarnations_.size(); ++slot) {
     const auto count = static_cast<Step>(value[2 * slot]);
     const IncarnationProgress& incarnation = incarnations_[slot];
@@ -206,6 +207,21 @@ void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hol
       report_violation("range " + std::to_string(range) + " at node " + std::to_string(id) +
                        " has lost step " + std::to_string(acknowledged(slot, range)) +
                        " of worker " + incarnation_name(slot));
+  }
+}
+
+/// Checks that a mean has of no worker more updates than it has made, with the one that does not
+/// count yet.
+void InvariantChecker::expect_means(NodeId id, core::RangeId range, std::span<const double> value) {
+  constexpr double rounding = 1e-9;
+  for (std::size_t slot = 0; slot < incarnations_.size(); ++slot) {
+    const IncarnationProgress& incarnation = incarnations_[slot];
+    const auto made = static_cast<double>(
+        incarnation.begun ? incarnation.reached - incarnation.first_step + 1 : 0);
+    if (value[2 * slot] < -rounding || value[2 * slot] > made + rounding)
+      report_violation("range " + std::to_string(range) + " at node " + std::to_string(id) +
+                       " has " + print_number(value[2 * slot]) + " updates of worker " +
+                       incarnation_name(slot) + ", which has made " + print_number(made));
   }
 }
 

@@ -192,6 +192,7 @@ class InvariantChecker {
   [[nodiscard]] bool is_full_holder(NodeId id, core::RangeId range) const;
   void expect_push_sums(core::RangeId range);
   void check_range(NodeId id, core::RangeId range, bool must_hold);
+  void expect_means(NodeId id, core::RangeId range, std::span<const double> value);
   void check_round(NodeId id, core::RangeId range);
   [[nodiscard]] core::Step steps_ahead(std::size_t slot, NodeId id) const;
   [[nodiscard]] core::Step count_held(const MemberCore& core, std::size_t slot,

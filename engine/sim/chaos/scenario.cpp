@@ -232,6 +232,19 @@ std::optional<std::string> draw_elastic(std::uint64_t seed) {
          ":every=" + std::to_string(1 + random.below(6)) + ",pull=0.5";
 }
 
+/// Draws leader, with a move after 1 to 4 steps in groups of 1 to 4, for one seed in six. Draws
+/// from another stream, so that seeds draw all else as they would without this choice.
+std::optional<std::string> draw_leader(std::uint64_t seed) {
+  Random random = Random::stream(seed, 12);
+  if (random.below(6) > 0) return std::nullopt;
+  const std::uint64_t every = 1 + random.below(4);
+  const std::string group = std::to_string(1 + random.below(4));
+  const std::string pull = std::to_string(1 + random.below(4));
+  return std::string{core::LeaderExchange::name} + ":every=" + std::to_string(every) +
+         ",group=" + group + ",pull=0." + pull +
+         ",global_every=" + std::to_string(every * (1 + random.below(3)));
+}
+
 }  // namespace
 
 std::span<const barrier::Predicate> scenario_predicates() {
@@ -280,6 +293,8 @@ Scenario draw_scenario(std::uint64_t seed) {
     scenario.exchange = *std::move(allreduce);
   else if (auto average = draw_average(seed); average && scenario.mode == core::Mode::peer)
     scenario.exchange = *std::move(average);
+  else if (auto leader = draw_leader(seed); leader && scenario.mode == core::Mode::peer)
+    scenario.exchange = *std::move(leader);
   else if (auto elastic = draw_elastic(seed))
     scenario.exchange = *std::move(elastic);
   if (auto tuned = draw_tuned(seed)) scenario.barrier = *std::move(tuned);

@@ -107,7 +107,7 @@ TEST_P(CompressedMatrix, TrainsOrIsRefusedWithTheReason) {
 INSTANTIATE_TEST_SUITE_P(ExchangesAndModes, CompressedMatrix,
                          testing::Combine(testing::Values("owners", "broadcast", "gossip",
                                                           "allreduce", "average:every=9",
-                                                          "elastic:every=9"),
+                                                          "elastic:every=9", "leader"),
                                           testing::Values("central", "hybrid", "peer")));
 
 }  // namespace

@@ -39,7 +39,7 @@ class IdleTask final : public Task {
     // Worker 0 goes beyond the step `pace`, from which draws are counted, only after all others
     // have reached their fixed steps.
     if (input.worker == 0 && input.step == pace) all_at_their_steps.wait();
-    return {.update = {.parts = {}, .samples = 1}, .loss = 0, .fault = std::nullopt};
+    return {.update = {.parts = {}, .samples = 1}, .fault = std::nullopt};
   }
 
   std::latch all_at_their_steps{others};

@@ -158,6 +158,12 @@ std::vector<PeerMessage> other_example_messages() {
       ModelReply{
           2, std::make_shared<const ModelCopy>(ModelCopy{example_state(), {{{3, 2}, 18, 640}}})},
       ModelReply{2, nullptr},
+      LossReport{18, 640, 0.375},
+      LossReport{18, 640, std::nullopt},
+      LossReceived{18},
+      LeaderRequest{2, 18},
+      LeaderReply{2, 18, slice_of<float>({1, -2, 3})},
+      LeaderReply{2, 18, {}},
       SumPiece{8, 18, 1, 2, 3, slice_of<float>({1, -2, 3})},
       SumPiece{8, 18, 0, 2, 3, {}},
       SumPiece{8, 18, 1, 2, 3, compact_slice_of({0.1F, -0.2F, 0.3F})},

@@ -13,9 +13,15 @@
 #include <variant>
 #include <vector>
 
+#include "starling/base/result.hpp"
 #include "starling/engine/exchange/exchange.hpp"
 
 namespace starling::core {
+
+/// Returns the message of an error; empty if there is none.
+inline std::string message_of(const Result<void>& result) {
+  return result.ok() ? "" : result.error().message;
+}
 
 /// The first members work; members that a test adds join. Each range has one element, to which each
 /// update adds 1.
@@ -107,10 +113,12 @@ class ExchangeHarness : public testing::Test {
     });
     epochs_[id] = now_.epoch;
   }
-  void write(MemberId id, Step step) {
+  void write(MemberId id, Step step) { write(id, step, 1); }
+  /// Each range's update is `change`.
+  void write(MemberId id, Step step, double change) {
     auto one = Buffer::make<double>(1);
-    one->template as<double>()[0] = 1;
-    Update update{.parts = {}, .samples = 1};
+    one->template as<double>()[0] = change;
+    Update update{.parts = {}, .samples = 1, .loss = losses_[id]};
     const std::shared_ptr<const Buffer> shared = std::move(one);
     for (RangeId r = 0; r < layout_->ranges.size(); ++r)
       update.parts.push_back({r, {shared, 0, 1, nullptr}});
@@ -181,6 +189,8 @@ class ExchangeHarness : public testing::Test {
   std::vector<InFlight> in_flight_;
   std::map<MemberId, int> written_;
   std::map<MemberId, double> reads_;
+  /// The loss of each worker's steps; 0 if it is not set.
+  std::map<MemberId, double> losses_;
   Time time_{};
   Time timer_at_{};
   std::string failure_;

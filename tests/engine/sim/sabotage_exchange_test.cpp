@@ -89,6 +89,43 @@ TEST(Sabotage, PushSumWeightThatComesFromNowhereIsFound) {
   EXPECT_TRUE(seeds_until_found<PushSumIncreased>(1000, "the push-sum weights of range"));
 }
 
+/// A worker moves toward other values than its leader has sent.
+class LeaderChanged : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
+    const auto* reply = payload_as<core::LeaderReply>(envelope);
+    if (reply == nullptr || reply->values.empty()) return true;
+    auto values = core::Buffer::copy_of(reply->values.as<double>());
+    for (double& value : values->as<double>()) value *= 4;
+    replace_payload(
+        envelope,
+        core::LeaderReply{
+            reply->range, reply->step, {std::move(values), 0, reply->values.count, nullptr}});
+    return true;
+  }
+};
+
+TEST(Sabotage, MovesBeyondTheLeaderAreFound) {
+  EXPECT_TRUE(seeds_until_found<LeaderChanged>(1000, "updates of worker"));
+}
+
+/// A worker says that it knows how far another one has got, and forgets it.
+class LossReportDropped : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& world, core::Envelope& envelope) override {
+    const auto* report = payload_as<core::LossReport>(envelope);
+    if (report == nullptr) return true;
+    world.forge_sending(world.now() + std::chrono::milliseconds{1}, envelope.to, envelope.from,
+                        core::LossReceived{report->step});
+    replace_by_probe(envelope);
+    return true;
+  }
+};
+
+TEST(Sabotage, StepsOfTheDeadThatNobodyKnowsAreFound) {
+  EXPECT_TRUE(seeds_until_found<LossReportDropped>(1000, "was acknowledged"));
+}
+
 /// A worker adds up other numbers than another one has sent.
 class SumChanged : public Sabotage {
  public:

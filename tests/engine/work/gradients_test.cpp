@@ -207,7 +207,7 @@ TEST_P(HandedIn, EqualsOneComputationOverTheSamplesThatAreDone) {
   };
   const auto expect_equal = [&](const Gradient& a, const Gradient& b) {
     ASSERT_EQ(a.update.samples, b.update.samples);
-    EXPECT_NEAR(a.loss, b.loss, 1e-12);
+    EXPECT_NEAR(a.update.loss.value(), b.update.loss.value(), 1e-12);
     ASSERT_EQ(a.update.parts.size(), b.update.parts.size());
     for (std::size_t p = 0; p < a.update.parts.size(); ++p)
       for (std::size_t i = 0; i < a.update.parts[p].values.count; ++i)
