@@ -135,9 +135,23 @@ bool is_elastic(const actor::JobOptions& job) {
   return core::exchange_type(job.exchange).name == core::ElasticExchange::name;
 }
 
+/// True if a copy counts only the updates of its own worker, although its ledger says how far all
+/// have got (core::WorkerModel).
+bool counts_own_updates(const actor::JobOptions& job) {
+  const core::ExchangeType& exchange = core::exchange_type(job.exchange);
+  return exchange.content == core::ExchangeContent::models && !exchange.is_barrier &&
+         !exchange.places_ranges;
+}
+
 /// Returns how many steps of workers the counted updates of a range can be. Under elastic, they are
 /// the moves of its center, each after some steps of a worker.
 std::uint64_t steps_max(const actor::JobOptions& job, const core::RangeState& state) {
+  if (counts_own_updates(job)) {
+    std::uint64_t steps = 0;
+    for (const core::LedgerEntry& entry : state.ledger)
+      if (__builtin_add_overflow(steps, entry.step, &steps)) return UINT64_MAX;
+    return steps;
+  }
   if (!is_elastic(job)) return state.updates;
   return product(state.updates, core::parse_elastic(job.exchange).value().every);
 }
@@ -309,6 +323,10 @@ Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& mode
     // From here on, updates are steps.
     for (core::RangeState& state : *states) state.updates = std::max(state.updates, *updates);
   }
+  // The workers of these exchanges go on with the count of the copy that was saved, for adam's
+  // sake.
+  if (counts_own_updates(options) && !counts_own_updates(job.options.job))
+    for (core::RangeState& state : *states) state.updates = std::max(state.updates, *updates);
   const bool is_same = std::ranges::all_of(identity, [&](const auto& setting) {
     const auto at = stored->file.metadata.find(metadata_key(setting.first));
     return at == stored->file.metadata.end() ||

@@ -22,7 +22,8 @@ using Elastic = Nodes;
 using Compression = Nodes;
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, WholeModels,
-                         testing::Values("broadcast", "gossip", "allreduce", "average:every=3"));
+                         testing::Values("broadcast", "gossip", "allreduce", "average:every=3",
+                                         "leader:every=2,group=2,pull=0.2"));
 
 /// Member 0, which answers for the model, is on node a.
 TEST_P(WholeModels, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {
@@ -185,6 +186,29 @@ TEST_F(Elastic, CheckpointIsResumedUnderAnotherExchange) {
   const ProgramResult fourth =
       starling(work_, "train --resume e --workers 3 --exchange elastic --steps 260 " + job);
   EXPECT_EQ(fourth.code, 0) << fourth.err;
+}
+
+/// A copy counts its own worker's updates, and its ledger the steps of all.
+TEST_F(Elastic, CheckpointOfAWorkersCopyIsResumedUnderAnyExchange) {
+  for (const std::string exchange : {"gossip", "leader:every=4"}) {
+    for (const std::string optimizer : {"sgd:lr=0.2", "adam:lr=0.01"}) {
+      SCOPED_TRACE(exchange + ", " + optimizer);
+      const Folder folder;
+      const std::string job =
+          "train --data digits:n=2000 --model softmax --quiet --json --optimizer " + optimizer +
+          " ";
+      const auto expect_resumed = [&](const std::string& flags) {
+        const ProgramResult ran = starling(folder, job + flags);
+        EXPECT_EQ(ran.code, 0) << flags << "\n" << ran.err;
+      };
+      expect_resumed("--workers 3 --steps 64 --checkpoint a --exchange " + exchange);
+      expect_resumed("--workers 3 --steps 100 --resume a --checkpoint b --exchange " + exchange);
+      expect_resumed("--workers 5 --steps 300 --resume b --checkpoint c --exchange " + exchange);
+      expect_resumed("--workers 4 --steps 600 --resume c --checkpoint d --mode central");
+      expect_resumed("--workers 4 --steps 700 --resume d --checkpoint e --mode central");
+      expect_resumed("--workers 2 --steps 2000 --resume e --exchange " + exchange);
+    }
+  }
 }
 
 /// The file counts the steps up to the last moves of the center, which are behind the workers.
