@@ -17,7 +17,7 @@ struct TrainingCase {
 const std::vector<TrainingCase>& training_cases() {
   static const std::vector<TrainingCase> all{
       {"linear", load("linear:d=20,n=320,noise=0.1"), "sgd:lr=0.1"},
-      {"softmax", load("digits:n=320"), "sgd:lr=0.2"},
+      {"softmax", load("digits:n=320"), "sgd:lr=0.05"},
       {"svm", load("digits:n=320"), "sgd:lr=0.1"},
       {"mf:rank=4", load("ratings:users=20,items=16,rank=2,n=640,noise=0.1"), "adam:lr=0.05"},
       {"mlp:784-16-10", load("digits:n=320"), "adam:lr=0.01"},
