@@ -1,4 +1,4 @@
-/// The messages of the leader exchange: workers tell each other their losses, and ask the one with
+/// The messages of the leader exchange: workers send each other their losses, and ask the one with
 /// the lowest loss for its values (docs/design/0028-leader.md).
 #pragma once
 
