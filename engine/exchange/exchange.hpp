@@ -150,8 +150,7 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { E::gathers } -> std::convertible_to<bool>;
   /// True if the last step of a round counts only once the exchange has the updates of all workers
   /// for the round. Then the exchange is itself a barrier like bsp, no member needs to see every
-  /// step, a worker that joins asks the exchange at which step to begin (Enter), and E::workers_max
-  /// bounds the number of workers.
+  /// step, and a worker that joins asks the exchange at which step to begin (Enter).
   { E::is_barrier } -> std::convertible_to<bool>;
   /// The form in which members send each other updates.
   { E::content } -> std::convertible_to<ExchangeContent>;
@@ -159,7 +158,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// configurations name no ranges.
   { E::places_ranges } -> std::convertible_to<bool>;
   /// An exchange may have E::model_lags, which is true if steps count before the model that is
-  /// evaluated and saved contains them: then only its ledgers say which steps it contains.
+  /// evaluated and saved contains them: then only its ledgers say which steps it contains. It may
+  /// have E::check_workers(name, workers), which refuses a number of workers that it cannot have.
 
   /// The context of every event: an ExchangeContext of `Messages` and Ended.
   typename E::Context;

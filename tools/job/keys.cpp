@@ -243,8 +243,10 @@ std::vector<Key> worker_keys() {
         "central | hybrid | peer: who holds the model and who knows the steps [peer]", group},
        [](In in) { return put(in.job.train.job.mode, core::parse_mode(in.text)); }},
       {{"exchange", ValueType::text, "EXCHANGE",
-        "owners | elastic:every=N,pull=P; in peer mode also broadcast | gossip[:ring|:random] | "
-        "allreduce[:ring|:tree|...] | average:every=N | leader:every=N,group=N,pull=P: how updates "
+        "owners | elastic:every=N,pull=P; in peer mode also broadcast | "
+        "gossip[:ring|:random][,lag=N] | "
+        "allreduce[:ring|:tree|...][,overlap] | average:every=N | leader:every=N,group=N,pull=P: "
+        "how updates "
         "reach others [owners]",
         group},
        [](In in) { return put_exchange(in.job, in.text); }},

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +18,8 @@ ExchangeType type_of() {
   if constexpr (requires { &E::check_argument; }) check_argument = &E::check_argument;
   bool model_lags = false;
   if constexpr (requires { E::model_lags; }) model_lags = E::model_lags;
-  std::size_t workers_max = std::numeric_limits<std::size_t>::max();
-  if constexpr (requires { E::workers_max; }) workers_max = E::workers_max;
+  Result<void> (*check_workers)(std::string_view, std::size_t) = nullptr;
+  if constexpr (requires { &E::check_workers; }) check_workers = &E::check_workers;
   return {.name = E::name,
           .arguments = E::arguments,
           .check_argument = check_argument,
@@ -32,7 +31,7 @@ ExchangeType type_of() {
           .places_ranges = E::places_ranges,
           .model_lags = model_lags,
           .answerer = &E::answerer,
-          .workers_max = workers_max,
+          .check_workers = check_workers,
           .make = [](ExchangeOptions options) { return AnyExchange{E{std::move(options)}}; }};
 }
 
@@ -111,10 +110,9 @@ Result<void> check_exchange(std::string_view name, Mode mode, const barrier::Bar
     return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
                  " itself makes all workers wait for each other, as barrier bsp does; "
                  "valid: barrier bsp, or another exchange"};
-  if (workers > type->workers_max)
-    return Error{"workers=" + std::to_string(workers) + ": exchange " + std::string{name} +
-                 " sums the updates of at most " + std::to_string(type->workers_max) +
-                 "; valid: fewer workers, or another exchange"};
+  if (type->check_workers != nullptr)
+    if (auto valid = type->check_workers(name, workers); !valid)
+      return std::move(valid).error().within("workers=" + std::to_string(workers));
   return {};
 }
 

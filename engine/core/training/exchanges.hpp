@@ -66,8 +66,8 @@ struct ExchangeType {
   bool places_ranges;
   bool model_lags;
   std::optional<MemberId> (*answerer)(const Configuration& configuration, RangeId range);
-  /// The largest number of workers.
-  std::size_t workers_max;
+  /// Refuses a number of workers that the exchange cannot have. nullptr if it can have any.
+  Result<void> (*check_workers)(std::string_view name, std::size_t workers);
   AnyExchange (*make)(ExchangeOptions options);
 };
 

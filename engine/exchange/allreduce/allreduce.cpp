@@ -1,23 +1,70 @@
 #include "starling/engine/exchange/allreduce/allreduce.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
-#include "starling/base/check.hpp"
+#include "starling/base/text.hpp"
+#include "starling/engine/exchange/collective/algorithms/algorithm.hpp"
 
 namespace starling::core {
 namespace {
 
-std::string_view algorithm_of(const ExchangeOptions& options) {
-  const std::string_view argument = exchange_argument(options.name);
-  if (argument.empty()) return allreduce_algorithms.front();
-  const auto found = std::ranges::find(allreduce_algorithms, argument);
-  STARLING_CHECK(found != allreduce_algorithms.end());
-  return *found;
+constexpr std::string_view overlap = "overlap";
+constexpr std::string_view comma_overlap = ",overlap";
+
+Result<AllreduceRule> parse_argument(std::string_view argument) {
+  AllreduceRule rule;
+  if (argument == overlap) return AllreduceRule{.algorithm = {}, .overlaps = true};
+  if (argument.ends_with(comma_overlap)) {
+    rule.overlaps = true;
+    argument.remove_suffix(comma_overlap.size());
+  }
+  if (argument == AllreduceExchange::arguments.front()) return rule;
+  constexpr const auto& examples = AllreduceExchange::arguments;
+  const std::string_view name = argument.substr(0, argument.find(':'));
+  const bool is_known = std::ranges::any_of(examples, [&](std::string_view example) {
+    return example.substr(0, example.find(':')) == name;
+  });
+  if (!is_known || name == overlap)
+    return Error{"exchange: allreduce: " + quote(argument) + " is unknown; " +
+                 suggest(argument, std::vector<std::string>{examples.begin(), examples.end()})};
+  auto algorithm = collective::parse_algorithm(argument);
+  if (!algorithm) return std::move(algorithm).error().within("exchange: allreduce");
+  rule.algorithm = collective::print(*algorithm);
+  return rule;
 }
 
 }  // namespace
 
+Result<AllreduceRule> parse_allreduce(std::string_view name) {
+  const std::string_view argument = exchange_argument(name);
+  return parse_argument(name == AllreduceExchange::name ? AllreduceExchange::arguments.front()
+                                                        : argument);
+}
+
 AllreduceExchange::AllreduceExchange(const ExchangeOptions& options)
-    : Rounds(options, {.algorithm = algorithm_of(options)}) {}
+    : Rounds(options, [&] {
+        AllreduceRule rule = parse_allreduce(options.name).value();
+        return RoundsOptions{.algorithm = std::move(rule.algorithm), .overlaps = rule.overlaps};
+      }()) {}
+
+Result<void> AllreduceExchange::check_argument(std::string_view argument) {
+  if (auto rule = parse_argument(argument); !rule) return rule.error();
+  return {};
+}
+
+Result<void> AllreduceExchange::check_workers(std::string_view name, std::size_t workers) {
+  if (auto valid = Rounds::check_workers(name, workers); !valid) return valid;
+  const auto rule = parse_allreduce(name);
+  if (!rule) return rule.error();
+  if (rule->algorithm.empty()) return {};
+  const auto algorithm = collective::parse_algorithm(rule->algorithm);
+  auto fits = std::visit([&](const auto& chosen) { return chosen.check(workers); }, *algorithm);
+  if (!fits) return std::move(fits).error().within("exchange " + std::string{name});
+  return {};
+}
 
 }  // namespace starling::core

@@ -3,23 +3,50 @@
 /// stay equal, to the last bit, and the exchange is itself the barrier bsp.
 #pragma once
 
-#include <span>
+#include <array>
+#include <cstddef>
+#include <string>
 #include <string_view>
 
+#include "starling/base/result.hpp"
 #include "starling/engine/exchange/allreduce/rounds.hpp"
 
 namespace starling::core {
+
+/// How workers sum, and when.
+struct AllreduceRule {
+  /// RoundSumOptions::algorithm.
+  std::string algorithm{};
+  /// RoundsOptions::overlaps (HPSGD: arXiv 2009.02701, with one step a round): while the updates
+  /// u(k) of step k are summed, each worker computes step k + 1 with the copy w(k - 1) that
+  /// contains the rounds up to k - 1. With gradients, w(k) = w(k - 1) - lr mean(u(k)), and u(k) is
+  /// that at w(k - 2).
+  bool overlaps = false;
+
+  bool operator==(const AllreduceRule&) const = default;
+};
+
+/// Reads "allreduce:ALGORITHM,overlap", in which both parts may be missing. Refuses others.
+[[nodiscard]] Result<AllreduceRule> parse_allreduce(std::string_view name);
 
 /// One member's part of the exchange (rounds.hpp).
 class AllreduceExchange : public Rounds {
  public:
   static constexpr std::string_view name = "allreduce";
-  static constexpr std::span<const std::string_view> arguments = allreduce_algorithms;
+  /// These are examples, the first of which is the default.
+  static constexpr std::array<std::string_view, 9> arguments{"auto",        "ring",      "tree",
+                                                             "double-tree", "halving",   "parts",
+                                                             "groups:4",    "bcube:k=2", "overlap"};
   static constexpr std::string_view summary =
       "every worker has the whole model, and in each step all workers sum their updates";
   static constexpr ExchangeContent content = ExchangeContent::sums;
 
   explicit AllreduceExchange(const ExchangeOptions& options);
+
+  /// Refuses an argument that parse_allreduce() refuses.
+  [[nodiscard]] static Result<void> check_argument(std::string_view argument);
+  /// Refuses a number of workers that the algorithm cannot have.
+  [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
 };
 
 static_assert(Exchange<AllreduceExchange>);

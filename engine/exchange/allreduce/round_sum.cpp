@@ -45,18 +45,17 @@ struct Parts {
 
 collective::Schedule make_sum_schedule(const RoundSumOptions& options, double bytes) {
   using collective::Operation;
-  if (options.algorithm == allreduce_algorithms.front()) {
-    auto plans =
-        collective::make_plans({.members = options.workers, .bytes = bytes}, assumed_network);
-    STARLING_CHECK(plans.ok());
-    return std::move(plans->front().schedule);
+  if (!options.algorithm.empty()) {
+    const auto algorithm = collective::parse_algorithm(options.algorithm);
+    STARLING_CHECK(algorithm.ok());
+    auto schedule =
+        collective::make_schedule(*algorithm, Operation::all_reduce, options.workers, Rank{0});
+    if (schedule.ok()) return *std::move(schedule);
   }
-  const auto algorithm = collective::parse_algorithm(options.algorithm);
-  STARLING_CHECK(algorithm.ok());
-  auto schedule =
-      collective::make_schedule(*algorithm, Operation::all_reduce, options.workers, Rank{0});
-  STARLING_CHECK(schedule.ok());
-  return *std::move(schedule);
+  auto plans =
+      collective::make_plans({.members = options.workers, .bytes = bytes}, assumed_network);
+  STARLING_CHECK(plans.ok());
+  return std::move(plans->front().schedule);
 }
 
 /// The sums of vectors with elements of type T.

@@ -7,11 +7,10 @@
 /// samples. So all learn from the sum itself whose updates it contains.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,10 +22,6 @@
 
 namespace starling::core {
 
-/// The algorithms that sum, as arguments of the exchange: the first one chooses among the others by
-/// the size of the vector and the number of workers.
-inline constexpr std::array<std::string_view, 6> allreduce_algorithms{
-    "auto", "ring", "tree", "double-tree", "halving", "parts"};
 /// Jobs have at most so many workers.
 inline constexpr std::size_t allreduce_workers_max = collective::members_max;
 /// An update is of at most so many steps: floats hold each such number exactly, and 32 bits the
@@ -36,8 +31,9 @@ inline constexpr Step sum_steps_max = Step{1} << 16U;
 struct RoundSumOptions {
   std::shared_ptr<const Layout> layout;
   ApplierPtr applier;
-  /// One of allreduce_algorithms.
-  std::string_view algorithm = allreduce_algorithms.front();
+  /// As collective::parse_algorithm() reads it. Empty, or one that cannot have so many workers: the
+  /// algorithm that takes the least time for the size of the vector and the number of workers.
+  std::string algorithm{};
   /// ExchangeOptions::window.
   std::size_t window = 64;
   Epoch epoch = 0;

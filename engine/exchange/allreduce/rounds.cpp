@@ -22,11 +22,19 @@ RangeValues without_slots(const RangeValues& values) {
 
 Rounds::Rounds(ExchangeOptions options, RoundsOptions rounds)
     : options_(std::move(options)),
-      rounds_(rounds),
+      rounds_(std::move(rounds)),
       sum_applier_(rounds_.sums_changes ? adding_applier(*options_.applier) : options_.applier),
       pending_snapshot_(options_.pending_snapshot) {
   STARLING_CHECK(rounds_.every >= 1 && rounds_.every <= sum_steps_max);
   STARLING_CHECK(rounds_.sums_changes || rounds_.every == 1);
+  STARLING_CHECK(!rounds_.sums_changes || !rounds_.overlaps);
+}
+
+Result<void> Rounds::check_workers(std::string_view name, std::size_t workers) {
+  if (workers <= allreduce_workers_max) return {};
+  return Error{"exchange " + std::string{name} + " sums the updates of at most " +
+               std::to_string(allreduce_workers_max) +
+               "; valid: fewer workers, or another exchange"};
 }
 
 // --- this worker's reads and writes -------------------------------------------------------------
@@ -46,7 +54,7 @@ void Rounds::write(const Context& context, Write write) {
   }
   write_ = std::move(write);
   answer_worker(context);
-  begin_next_sum(context);
+  go_on(context);
 }
 
 /// Applies the mean gradient of the step at the full rate, however many samples it is of: the mean
@@ -82,36 +90,53 @@ void Rounds::enter(const Context& context, const Enter&) {
 void Rounds::end(const Context& context, const EndWrites&) {
   has_ended_ = true;
   is_entering_ = false;
-  begin_next_sum(context);
+  go_on(context);
 }
 
-/// Tells the worker at which step it begins, or that the model contains its update.
+/// Tells the worker at which step it begins, or that its update counts.
 void Rounds::answer_worker(const Context& context) {
   if (!has_model()) return;
   if (std::exchange(is_entering_, false)) context.out.push_back(Written{round_});
-  if (!write_ || write_->step > round_) return;
+  if (ahead_ && ahead_->step <= round_) ahead_.reset();
+  if (!write_) return;
+  const bool is_in_copy = write_->step <= round_;
+  const bool may_go_ahead = rounds_.overlaps && !ahead_;
+  if (!is_in_copy && !may_go_ahead) return;
   context.out.push_back(Written{write_->step});
+  if (!is_in_copy) ahead_ = std::move(write_);
   write_.reset();
 }
 
 // --- rounds -------------------------------------------------------------------------------------
 
-/// Starts the sum of the next round if this member has all before it, and its part of it.
-void Rounds::begin_next_sum(const Context& context) {
-  const bool has_part = write_ || (has_ended_ && !have_all_ended_);
-  if (!is_ready_ || !has_part || !sum_->can_start()) return;
-  STARLING_CHECK(!write_ || write_->step == next_round());
+const Write* Rounds::next_write() const {
+  const auto& write = rounds_.overlaps ? ahead_ : write_;
+  return write ? &*write : nullptr;
+}
+
+/// Completes the round in progress if its sum is complete. Then starts the sum of the next one if
+/// this member has all before it, and its part of it.
+void Rounds::go_on(const Context& context) {
+  if (!is_ready_) return;
+  if (sum_->is_complete() && !needs_copy()) complete_round(context);
+  const Write* write = next_write();
+  const bool has_part = write != nullptr || (has_ended_ && !have_all_ended_);
+  if (!has_part || sum_->is_complete() || !sum_->can_start()) return;
+  STARLING_CHECK(write == nullptr || write->step == next_round());
   run_sum(context, [&](auto& out) { start_sum(out); });
 }
 
 void Rounds::start_sum(RoundSum::Sends& out) {
-  if (!rounds_.sums_changes) return sum_->start(out, write_ ? &write_->update : nullptr, 1);
+  if (!rounds_.sums_changes) {
+    const Write* write = next_write();
+    return sum_->start(out, write != nullptr ? &write->update : nullptr, 1);
+  }
   if (own_.steps == 0) return sum_->start(out, nullptr, 0);
   const Update changes = own_changes();
   sum_->start(out, &changes, own_.steps);
 }
 
-/// Lets `event` act on the sum, sends its messages, and completes the round if the sum is complete.
+/// Lets `event` act on the sum, sends its messages, and goes on.
 template <class Event>
 void Rounds::run_sum(const Context& context, Event event) {
   RoundSum::Sends sends;
@@ -120,14 +145,13 @@ void Rounds::run_sum(const Context& context, Event event) {
     const MemberId to = workers_[send.first].id;
     std::visit([&](auto& message) { context.send(to, std::move(message)); }, send.second);
   }
-  if (sum_->is_complete()) complete_round(context);
-  begin_next_sum(context);
+  go_on(context);
 }
 
 void Rounds::complete_round(const Context& context) {
   const auto parts = sum_->parts();
   sum_->apply(rounds_.sums_changes ? base_ : model_);
-  others_have_rounds_ = has_ended_ && !write_ && own_.steps == 0;
+  others_have_rounds_ = has_ended_ && next_write() == nullptr && own_.steps == 0;
   have_all_ended_ = std::ranges::none_of(parts, [](const auto& part) { return part.has_value(); });
   if (have_all_ended_) return;
   Step steps = 0;
@@ -200,10 +224,8 @@ void Rounds::begin_epoch(const Context& context) {
       std::ranges::upper_bound(workers_, options_.self.id, {}, &MemberIncarnation::id);
   const auto rank = static_cast<collective::Rank>(place - workers_.begin());
   workers_.insert(place, {options_.self.id, options_.self.incarnation});
-  if (workers_.size() > allreduce_workers_max)
-    return context.out.push_back(Fail{std::to_string(workers_.size()) + " workers; exchange " +
-                                      options_.name + " sums over at most " +
-                                      std::to_string(allreduce_workers_max)});
+  if (auto valid = Rounds::check_workers(options_.name, workers_.size()); !valid)
+    return context.out.push_back(Fail{valid.error().message});
   sum_ = make_round_sum({options_.layout, sum_applier_, rounds_.algorithm, options_.window,
                          configuration_->epoch, workers_.size(), rank});
 }
@@ -240,7 +262,7 @@ void Rounds::agree(const Context& context) {
         Fail{"no worker has a copy of the parameters; valid: start from a checkpoint"});
   if (own == latest) {
     is_ready_ = true;
-    return begin_next_sum(context);
+    return go_on(context);
   }
   const auto source =
       std::ranges::find_if(reports_, [&](const auto& report) { return report.second == latest; });
@@ -301,7 +323,7 @@ void Rounds::install(const Context& context, const std::vector<WorkerProgress>& 
   is_ready_ = true;
   answer_worker(context);
   observe_round(context);
-  begin_next_sum(context);
+  go_on(context);
 }
 
 // --- observers ----------------------------------------------------------------------------------

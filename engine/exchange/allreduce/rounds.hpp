@@ -6,6 +6,9 @@
 /// updates of all workers, each once. A worker that has ended takes part in the sums without an
 /// update.
 ///
+/// If rounds overlap with steps, a step counts once the copy contains the round before: then the
+/// worker makes its next step while its update is summed.
+///
 /// Which workers sum is the configuration: a new one aborts the sum in progress, and the workers
 /// tell each other which round they have completed last. A worker that lacks the latest one, or
 /// joins, gets the model from one that has it. Then all sum the next round; a worker keeps its
@@ -17,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,14 +32,17 @@ namespace starling::core {
 
 /// Says what is summed, and when.
 struct RoundsOptions {
-  /// One of allreduce_algorithms.
-  std::string_view algorithm = allreduce_algorithms.front();
+  /// RoundSumOptions::algorithm.
+  std::string algorithm{};
   /// The number of steps of a round. 1 unless `sums_changes`. At most sum_steps_max.
   Step every = 1;
   /// False: a step's update reaches a copy only in the sum of all, to which the optimizer is
   /// applied. True: a worker applies its updates to its own copy with an optimizer of its own, and
   /// the sum is that of how the copies have changed since the last round.
   bool sums_changes = false;
+  /// True: a worker makes its next step while its last update is summed. The step reads a copy
+  /// without that round, however fast the sum is. Requires: !sums_changes.
+  bool overlaps = false;
 };
 
 /// One member's part of the exchange; see the concept Exchange for the functions. Members that do
@@ -48,7 +55,8 @@ class Rounds {
   static constexpr bool gathers = false;
   static constexpr bool is_barrier = true;
   static constexpr bool places_ranges = false;
-  static constexpr std::size_t workers_max = allreduce_workers_max;
+  /// Refuses more workers than a sum can have.
+  [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
 
   Rounds(ExchangeOptions options, RoundsOptions rounds);
 
@@ -97,8 +105,10 @@ class Rounds {
   [[nodiscard]] Step round() const { return round_; }
   /// Returns how many steps of the worker its copy contains that no sum does.
   [[nodiscard]] Step own_steps() const { return own_.steps; }
-  /// True if this member has an update that its copy does not contain yet.
+  /// True if this member has an update that does not count yet.
   [[nodiscard]] bool is_writing() const { return write_.has_value(); }
+  /// True if this member has an update that counts, and that its copy does not contain yet.
+  [[nodiscard]] bool is_ahead() const { return ahead_.has_value(); }
 
  private:
   /// The copy of a later round, range by range.
@@ -130,7 +140,11 @@ class Rounds {
   void agree(const Context& context);
   void ask_for_next_range(const Context& context);
   void install(const Context& context, const std::vector<WorkerProgress>& progress);
-  void begin_next_sum(const Context& context);
+  /// True if the worker is to make its step with the present copy, or makes it.
+  [[nodiscard]] bool needs_copy() const { return ahead_ && !write_ && !has_ended_; }
+  /// Returns what this member gives to the next sum; nullptr if its worker has no update for it.
+  [[nodiscard]] const Write* next_write() const;
+  void go_on(const Context& context);
   template <class Event>
   void run_sum(const Context& context, Event event);
   void complete_round(const Context& context);
@@ -154,8 +168,10 @@ class Rounds {
   /// How often this member has got a copy from another one.
   std::uint64_t changes_ = 0;
 
-  /// The worker's write, until a round contains it; without its update if the copy contains that.
+  /// The worker's write, until it counts; without its update if the copy contains that.
   std::optional<Write> write_;
+  /// If rounds overlap with steps: the write that counts, until a round contains it.
+  std::optional<Write> ahead_;
   /// True if the worker waits to enter.
   bool is_entering_ = false;
   bool has_ended_ = false;

@@ -3,33 +3,50 @@
 #include <algorithm>
 #include <string>
 
-#include "starling/base/check.hpp"
+#include "starling/base/spec.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::core {
-namespace {
-
-GossipGraph graph_of(const ExchangeOptions& options) {
-  const std::string_view argument = exchange_argument(options.name);
-  const auto graph = parse_gossip_graph(argument.empty() ? gossip_graphs.front() : argument);
-  STARLING_CHECK(graph.has_value());
-  return *graph;
-}
-
-}  // namespace
 
 static_assert(Exchange<GossipExchange>);
 
+Result<GossipRule> parse_gossip(std::string_view name) {
+  constexpr Step lag_max = 64;
+  const auto spec = Spec::parse(name);
+  if (!spec) return Error{"exchange: " + spec.error().message};
+  SpecReader reader(*spec);
+  GossipRule rule;
+  if (const std::string graph = reader.positional(); !graph.empty()) {
+    if (const auto known = parse_gossip_graph(graph))
+      rule.graph = *known;
+    else
+      return Error{"exchange: gossip: " + quote(graph) + " is unknown; " +
+                   suggest(graph, std::vector<std::string>{GossipExchange::arguments.begin(),
+                                                           GossipExchange::arguments.end()})};
+  }
+  rule.lag = reader.count("lag", rule.lag, 0, lag_max);
+  if (auto done = reader.finish(); !done) return Error{"exchange: " + done.error().message};
+  return rule;
+}
+
 GossipExchange::GossipExchange(const ExchangeOptions& options)
-    : WorkerModel(options), graph_(graph_of(options)), weights_(ranges()) {}
+    : WorkerModel(options), rule_(parse_gossip(options.name).value()), weights_(ranges()) {}
+
+Result<void> GossipExchange::check_argument(std::string_view argument) {
+  if (auto rule = parse_gossip(std::string{name} + ":" + std::string{argument}); !rule)
+    return rule.error();
+  return {};
+}
 
 // --- this worker's writes -----------------------------------------------------------------------
 
 void GossipExchange::write(const Context& context, const Write& write) {
   apply(write);
-  const auto target = draw_target(context, write.step);
-  if (!target) return context.out.push_back(Written{write.step});
-  context.send(target->id, KnownProgress{write.step, progress()});
-  sending_ = {.step = write.step, .target = *target, .in_flight = 1};
+  writing_ = write.step;
+  if (const auto target = draw_target(context, write.step)) {
+    context.send(target->id, KnownProgress{write.step, progress()});
+    sendings_.push_back({.step = write.step, .target = *target, .in_flight = 1});
+  }
   send_next(context);
 }
 
@@ -62,7 +79,7 @@ std::optional<MemberIncarnation> GossipExchange::draw_target(const Context& cont
   const auto place = std::ranges::upper_bound(workers, self());
   const auto own = static_cast<std::size_t>(place - workers.begin());
   workers.insert(place, self());
-  return workers[gossip_target(graph_, own, workers.size(), step, context.random)];
+  return workers[gossip_target(rule_.graph, own, workers.size(), step, context.random)];
 }
 
 /// Returns how much of the weight of a range the worker sends: all once it has ended; else half,
@@ -74,22 +91,25 @@ double GossipExchange::weight_to_send(RangeId range) const {
   return sent < weight_min / 8 ? 0 : sent;
 }
 
-/// Sends the next ranges while fewer than `window` are in flight. Once the other worker has taken
-/// all, the write is done.
+/// Sends the next ranges while fewer than `window` are in flight. The write is done once others
+/// have taken all but what the last steps were to send.
 void GossipExchange::send_next(const Context& context) {
-  for (; sending_->next < ranges() && sending_->in_flight < options().window; ++sending_->next) {
-    const double weight = weight_to_send(sending_->next);
-    if (weight == 0) continue;
-    send(context, sending_->target.id, sending_->next, sending_->step, weight);
-    ++sending_->in_flight;
-  }
-  if (sending_->in_flight > 0) return;
-  const Step step = sending_->step;
-  sending_.reset();
-  if (ended_at_)
-    hand_over(context);
-  else
-    context.out.push_back(Written{step});
+  std::size_t in_flight = 0;
+  for (const Sending& sending : sendings_) in_flight += sending.in_flight;
+  for (Sending& sending : sendings_)
+    for (; sending.next < ranges() && in_flight < options().window; ++sending.next) {
+      const double weight = weight_to_send(sending.next);
+      if (weight == 0) continue;
+      send(context, sending.target.id, sending.next, sending.step, weight);
+      ++sending.in_flight;
+      ++in_flight;
+    }
+  std::erase_if(sendings_, [&](const Sending& sending) {
+    return sending.next == ranges() && sending.in_flight == 0;
+  });
+  if (writing_ && sendings_.size() <= rule_.lag)
+    context.out.push_back(Written{*std::exchange(writing_, std::nullopt)});
+  hand_over(context);
 }
 
 /// Sends a part of the weight of a range.
@@ -102,10 +122,11 @@ void GossipExchange::send(const Context& context, MemberId to, RangeId range, St
 }
 
 bool GossipExchange::on(const Context& context, MemberId from, const GossipReceived& received) {
-  if (!sending_ || sending_->target.id != from || sending_->step != received.step ||
-      sending_->in_flight == 0)
-    return true;
-  --sending_->in_flight;
+  const auto sending = std::ranges::find_if(sendings_, [&](const Sending& one) {
+    return one.target.id == from && one.step == received.step && one.in_flight > 0;
+  });
+  if (sending == sendings_.end()) return true;
+  --sending->in_flight;
   send_next(context);
   return true;
 }
@@ -148,6 +169,7 @@ bool GossipExchange::on(const Context& context, MemberId from, const KnownProgre
 void GossipExchange::end(const Context& context, const EndWrites& end) {
   ended_at_ = end.step;
   has_news_ = true;
+  for (Sending& sending : sendings_) sending.next = ranges();
   for (const MemberIncarnation& other : others())
     context.send(other.id, Ended{self().id, end.step});
   hand_over(context);
@@ -165,17 +187,18 @@ bool GossipExchange::has_weight() const {
 /// True once the worker that answers for the model has all that this one's copy contains.
 bool GossipExchange::may_leave() const {
   if (ranges() == 0 || !has_configuration() || is_answerer()) return true;
-  return ended_at_ && !sending_ && !has_news_ && !has_weight();
+  return ended_at_ && sendings_.empty() && !has_news_ && !has_weight();
 }
 
 /// If the worker has ended, sends all that it knows and all the weight that it has to the worker
 /// that answers for the model. The values stay here as a copy without weight, for the case that the
 /// other one dies.
 void GossipExchange::hand_over(const Context& context) {
-  if (!ended_at_ || sending_ || is_answerer()) return;
+  if (!ended_at_ || !sendings_.empty() || is_answerer()) return;
   if (!std::exchange(has_news_, false) && !has_weight()) return;
   const Member* target = configuration().find(*first_worker(configuration()));
-  sending_ = {.step = *ended_at_, .target = {target->id, target->incarnation}, .in_flight = 1};
+  sendings_.push_back(
+      {.step = *ended_at_, .target = {target->id, target->incarnation}, .in_flight = 1});
   context.send(target->id, KnownProgress{*ended_at_, progress()});
   send_next(context);
 }
@@ -212,12 +235,12 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
     for (Weight& own : weights_)
       if (own.weight > 0) own.weight_min = std::min(own.weight_min, own.weight / 2);
   // Weight that was sent to a worker that is gone is lost with it. The rest stays here.
-  if (sending_ && is_gone(sending_->target)) {
-    sending_->next = ranges();
-    sending_->in_flight = 0;
-    send_next(context);
-  }
-  hand_over(context);
+  for (Sending& sending : sendings_)
+    if (is_gone(sending.target)) {
+      sending.next = ranges();
+      sending.in_flight = 0;
+    }
+  send_next(context);
   request_missing_copies(context);
 }
 

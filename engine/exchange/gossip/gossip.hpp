@@ -9,17 +9,19 @@
 /// w and that of w z over all workers and messages change by updates only, whatever the graph, the
 /// order and the delay of messages: each z tends to (sum of w z) / (sum of w).
 ///
-/// A step counts when its update is in the worker's own copy and the other worker has taken what it
-/// was sent, so another worker that sees the step may read a copy that does not contain its update.
-/// Barriers bound how far workers part; they promise nothing about what is read.
+/// A step counts when its update is in the worker's own copy and other workers have taken what they
+/// were sent in all steps but the last `lag` ones, so another worker that sees the step may read a
+/// copy that does not contain its update. With a lag, messages travel while the worker computes
+/// (overlap SGP, section 4 of the paper). Barriers bound how far workers part; they promise nothing
+/// about what is read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -30,6 +32,18 @@
 
 namespace starling::core {
 
+/// To whom a worker sends, and when a step counts.
+struct GossipRule {
+  GossipGraph graph = GossipGraph::exponential;
+  /// After how many steps at the latest others have taken what the worker was to send.
+  Step lag = 0;
+
+  bool operator==(const GossipRule&) const = default;
+};
+
+/// Reads "gossip:GRAPH,lag=N", in which both parts may be missing. Refuses others.
+[[nodiscard]] Result<GossipRule> parse_gossip(std::string_view name);
+
 /// One member's part of the exchange; see the concept Exchange for the functions. Members that do
 /// not work have no copy.
 class GossipExchange : public WorkerModel {
@@ -37,7 +51,9 @@ class GossipExchange : public WorkerModel {
   using Messages = GossipMessages;
   using Context = GossipContext;
   static constexpr std::string_view name = "gossip";
-  static constexpr std::span<const std::string_view> arguments = gossip_graphs;
+  /// These are examples, the first of which is the default.
+  static constexpr std::array<std::string_view, 4> arguments{"exponential", "ring", "random",
+                                                             "lag=1"};
   static constexpr std::string_view summary =
       "every worker has the whole model, and after each step another one mixes it in";
   /// A worker that runs keeps at least this weight of each range: half of the mean. Else a worker
@@ -47,6 +63,9 @@ class GossipExchange : public WorkerModel {
   static constexpr double first_weight_min = 0.5;
 
   explicit GossipExchange(const ExchangeOptions& options);
+
+  /// Refuses an argument that parse_gossip() refuses.
+  [[nodiscard]] static Result<void> check_argument(std::string_view argument);
 
   void write(const Context& context, const Write& write);
   void end(const Context& context, const EndWrites& end);
@@ -65,7 +84,7 @@ class GossipExchange : public WorkerModel {
   /// Returns the push-sum weight. Requires: has_copy(range).
   [[nodiscard]] double weight(RangeId range) const { return weights_[range].weight; }
   /// True if another worker may not have taken yet what this one has sent.
-  [[nodiscard]] bool is_sending() const { return sending_.has_value(); }
+  [[nodiscard]] bool is_sending() const { return !sendings_.empty(); }
   /// Returns how often the copy has changed. Requires: has_copy(range).
   [[nodiscard]] std::uint64_t versions(RangeId range) const { return weights_[range].versions; }
 
@@ -97,13 +116,16 @@ class GossipExchange : public WorkerModel {
   void add(const Context& context, MemberId from, const PushSum& sent);
   void hand_over(const Context& context);
 
-  GossipGraph graph_;
+  GossipRule rule_;
   /// By range; empty if this member does not work.
   std::vector<Weight> weights_;
   /// The workers that have made their last step, as far as this one knows.
   std::set<MemberIncarnation> ended_;
 
-  std::optional<Sending> sending_;
+  /// The step that does not count yet.
+  std::optional<Step> writing_;
+  /// The messages that other workers may not have taken yet, in the order of the steps.
+  std::vector<Sending> sendings_;
   /// The worker's last step, once it has ended.
   std::optional<Step> ended_at_;
 

@@ -269,7 +269,14 @@ class RoundsOracle : public WholeModelsOracle<E> {
 
 class AllreduceOracle final : public RoundsOracle<core::AllreduceExchange> {
  public:
-  AllreduceOracle() : RoundsOracle(1) {}
+  explicit AllreduceOracle(bool overlaps) : RoundsOracle(1), overlaps_(overlaps) {}
+
+  /// If rounds overlap, a worker goes on when its copy contains the round before its last step's.
+  core::Step steps_ahead() const override { return overlaps_ ? 2 : 1; }
+  core::Step own_steps_unread() const override { return overlaps_ ? 1 : 0; }
+  core::Step step_read(core::Step promised) const override {
+    return promised - std::min(own_steps_unread(), promised);
+  }
 
   /// All apply the same sums, so they have the same optimizer, too.
   std::string_view difference(const core::MemberCore& a, const core::MemberCore& b,
@@ -280,6 +287,9 @@ class AllreduceOracle final : public RoundsOracle<core::AllreduceExchange> {
     if (x.updates != y.updates) return "the updates applied";
     return RoundsOracle::difference(a, b, range);
   }
+
+ private:
+  bool overlaps_;
 };
 
 }  // namespace
@@ -293,7 +303,7 @@ std::unique_ptr<const ExchangeOracle> make_oracle(std::string_view exchange) {
   if (core::exchange_type(exchange).name == core::GossipExchange::name)
     return std::make_unique<GossipOracle>();
   if (core::exchange_type(exchange).name == core::AllreduceExchange::name)
-    return std::make_unique<AllreduceOracle>();
+    return std::make_unique<AllreduceOracle>(core::parse_allreduce(exchange).value().overlaps);
   if (core::exchange_type(exchange).name == core::AverageExchange::name)
     return std::make_unique<RoundsOracle<core::AverageExchange>>(
         core::average_every(core::exchange_argument(exchange)));

@@ -50,6 +50,8 @@ class ExchangeOracle {
   /// Returns how many steps of a worker may be lost for ever if it dies, with the one that it was
   /// making.
   [[nodiscard]] virtual core::Step steps_lost() const { return steps_ahead() + 1; }
+  /// Returns how many of its own last steps a worker may read the model without.
+  [[nodiscard]] virtual core::Step own_steps_unread() const { return 0; }
   /// Returns the step up to which a worker surely reads the updates of others, if its barrier
   /// promises those up to `promised`.
   [[nodiscard]] virtual core::Step step_read(core::Step promised) const { return promised; }

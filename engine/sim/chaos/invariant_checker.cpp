@@ -169,7 +169,7 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
 
 /// Returns how many of the last steps of a slot's worker a node may lack.
 Step InvariantChecker::steps_ahead(std::size_t slot, NodeId id) const {
-  return nodes_[id].slot == slot ? 0 : oracle_->steps_ahead();
+  return nodes_[id].slot == slot ? oracle_->own_steps_unread() : oracle_->steps_ahead();
 }
 
 /// Checks that a holder's copy of a range is equal to those of all holders that are at its round.

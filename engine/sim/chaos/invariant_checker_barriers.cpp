@@ -348,9 +348,11 @@ void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
 
 void InvariantChecker::expect_own_updates(NodeId id, const core::Compute& compute) {
   const std::size_t slot = nodes_[id].slot;
-  const auto own = static_cast<double>(compute.step - incarnations_[slot].first_step);
+  const Step made = compute.step - incarnations_[slot].first_step;
+  const auto own = static_cast<double>(made);
+  const auto least = static_cast<double>(made - std::min(made, oracle_->own_steps_unread()));
   for (const core::Value& value : compute.values)
-    if (value.value.as<double>()[2 * slot] != own)
+    if (const double read = value.value.as<double>()[2 * slot]; read < least || read > own)
       report_violation("worker " + std::to_string(id) + " reads range " +
                        std::to_string(value.range) + " for step " +
                        std::to_string(compute.step + 1) + " with " +

@@ -104,20 +104,31 @@ barrier::Weighting draw_weighting(std::uint64_t seed) {
   return weightings[Random::stream(seed, 2).below(weightings.size())];
 }
 
-/// Returns a gossip exchange with a random graph.
+/// Returns a gossip exchange with a random graph, and in half of the cases with a lag.
 std::string draw_gossip(std::uint64_t seed) {
-  const auto graph = Random::stream(seed, 8).below(core::gossip_graphs.size());
-  return std::string{core::GossipExchange::name} + ":" + std::string{core::gossip_graphs[graph]};
+  Random random = Random::stream(seed, 8);
+  const auto graph = random.below(core::gossip_graphs.size());
+  const auto lag = random.below(4);
+  return std::string{core::GossipExchange::name} + ":" + std::string{core::gossip_graphs[graph]} +
+         (lag < 2 ? "" : ",lag=" + std::to_string(lag - 1));
 }
 
-/// Draws allreduce, with a random algorithm, for one seed in five. Draws from another stream, so
-/// that seeds draw all else as they would without this choice.
-std::optional<std::string> draw_allreduce(std::uint64_t seed) {
+/// Draws allreduce for one seed in five: with a random algorithm that so many workers can have, and
+/// in half of the cases with rounds that overlap with steps. Draws from another stream, so that
+/// seeds draw all else as they would without this choice.
+std::optional<std::string> draw_allreduce(std::uint64_t seed, std::size_t workers) {
   Random random = Random::stream(seed, 9);
   if (random.below(5) > 0) return std::nullopt;
-  const auto algorithm = random.below(core::allreduce_algorithms.size());
-  return std::string{core::AllreduceExchange::name} + ":" +
-         std::string{core::allreduce_algorithms[algorithm]};
+  // The last of the arguments is the overlap, which is drawn for itself.
+  constexpr const auto& arguments = core::AllreduceExchange::arguments;
+  const std::string_view algorithm = arguments[random.below(arguments.size() - 1)];
+  const std::string_view overlap = random.below(2) == 0 ? ",overlap" : "";
+  const auto with = [&](std::string_view drawn) {
+    return std::string{core::AllreduceExchange::name} + ":" + std::string{drawn} +
+           std::string{overlap};
+  };
+  const std::string name = with(algorithm);
+  return core::AllreduceExchange::check_workers(name, workers) ? name : with(arguments.front());
 }
 
 /// Draws average, with a mean after 1 to 8 steps, for one seed in six. Draws from another stream,
@@ -289,7 +300,8 @@ Scenario draw_scenario(std::uint64_t seed) {
     scenario.exchange = core::BroadcastExchange::name;
   else if (scenario.mode == core::Mode::peer && Random::stream(seed, 7).below(4) == 1)
     scenario.exchange = draw_gossip(seed);
-  else if (auto allreduce = draw_allreduce(seed); allreduce && scenario.mode == core::Mode::peer)
+  else if (auto allreduce = draw_allreduce(seed, scenario.workers);
+           allreduce && scenario.mode == core::Mode::peer)
     scenario.exchange = *std::move(allreduce);
   else if (auto average = draw_average(seed); average && scenario.mode == core::Mode::peer)
     scenario.exchange = *std::move(average);

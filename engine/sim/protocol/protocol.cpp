@@ -126,10 +126,17 @@ bool Protocol::run() {
       break;
     }
     if (handle_next_event() && on_event) on_event();
-    if (workers_at_.empty()) break;
+    if (workers_at_.empty() && is_model_whole()) break;
   }
   if (!curve_.empty() && curve_.back().at < now()) curve_.push_back(make_point());
   return error_.empty();
+}
+
+/// True once all workers have handed over their last updates. Requires: no worker runs.
+bool Protocol::is_model_whole() const {
+  for (MemberId id = 0; id < options_.workers; ++id)
+    if (!nodes_[id].is_dead && !training(id).is_done()) return false;
+  return true;
 }
 
 /// Returns the member at which the event happens; nullopt for an Action.

@@ -168,8 +168,9 @@ class Protocol {
   /// Requires: check(options).
   Protocol(ProtocolOptions options, Job job);
 
-  /// Runs until every worker has finished or died, the horizon is reached, `on_point` ends the run,
-  /// or the job fails. Returns false if the job failed or took too many events: see error().
+  /// Runs until every worker has finished or died and the model has its updates, the horizon is
+  /// reached, `on_point` ends the run, or the job fails. Returns false if the job failed or took
+  /// too many events: see error().
   bool run();
 
   /// Makes member `id` die at `at`; the others suspect it one by one. Requires:
@@ -263,6 +264,7 @@ class Protocol {
   static std::optional<MemberId> member_of(const Event& event);
 
   bool handle_next_event();
+  [[nodiscard]] bool is_model_whole() const;
   void handle(Action& action) { action(); }
   void handle(MemberEvent& event) { run_member(event.at, event.call); }
   void handle(core::Envelope& envelope);

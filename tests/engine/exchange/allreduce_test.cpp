@@ -39,8 +39,9 @@ TEST_F(AllreduceTest, StepCountsOnceAllHaveWritten) {
 TEST_F(AllreduceTest, EachRoundAppliesTheMeanOfAllGradientsOnEveryWorker) {
   applier_ = gradient_applier<double>(
       {.optimizer = models::Sgd{.lr = 0.3, .momentum = 0.5}, .schedule = {}, .batch = 7});
-  for (const std::string_view algorithm : allreduce_algorithms)
+  for (const std::string_view algorithm : AllreduceExchange::arguments)
     for (MemberId workers = 1; workers <= 9; ++workers) {
+      if (algorithm == "overlap") continue;
       SCOPED_TRACE(std::string{algorithm} + ", " + std::to_string(workers) + " workers");
       name_ = "allreduce:" + std::string{algorithm};
       written_.clear();
@@ -191,9 +192,105 @@ TEST_F(AllreduceTest, JobOfJoinersOnlyFails) {
 
 TEST_F(AllreduceTest, CopiesAgreeInEachRoundWhateverHappensToWorkers) {
   expect_agreement_despite_faults([](std::uint64_t seed) {
-    const auto algorithm = allreduce_algorithms[seed % allreduce_algorithms.size()];
-    return std::pair{"allreduce:" + std::string{algorithm}, Step{1}};
+    const auto& arguments = AllreduceExchange::arguments;
+    return std::pair{"allreduce:" + std::string{arguments[seed % arguments.size()]}, Step{1}};
   });
+}
+
+TEST_F(AllreduceTest, CopiesAgreeInEachRoundIfRoundsOverlapWithSteps) {
+  expect_agreement_despite_faults([](std::uint64_t seed) {
+    return std::pair{seed % 2 == 0 ? "allreduce:overlap" : "allreduce:ring,overlap", Step{1}};
+  });
+}
+
+TEST_F(AllreduceTest, OverlappedStepCountsOnceTheRoundBeforeIsComplete) {
+  name_ = "allreduce:overlap";
+  start(1, 2);
+  write(0, 1);
+  EXPECT_EQ(written_[0], 1) << "the first step waits for nothing";
+  write(0, 2);
+  deliver_all();
+  EXPECT_EQ(written_[0], 1) << "worker 1 has not written its first step";
+  write(1, 1);
+  deliver_all();
+  EXPECT_EQ(written_[0], 2) << "the first round is complete";
+  EXPECT_EQ(exchange(0).round(), 1U);
+  EXPECT_EQ(exchange(1).round(), 0U) << "worker 1 makes its second step with the copy before";
+  read(1, 1);
+  EXPECT_EQ(reads_[1], 0);
+  write(1, 2);
+  deliver_all();
+  EXPECT_EQ(exchange(1).round(), 1U);
+  read(1, 2);
+  EXPECT_EQ(reads_[1], 2);
+  for (const MemberId id : {0U, 1U}) end(id, 2);
+  deliver_all();
+  for (const MemberId id : {0U, 1U}) {
+    EXPECT_EQ(exchange(id).round(), 2U);
+    EXPECT_EQ(sum(id), 4);
+    EXPECT_TRUE(exchange(id).may_leave());
+  }
+}
+
+/// HPSGD (arXiv 2009.02701): w(k + 1) = w(k) - lr mean(G(k - 1)), however fast the sum is.
+TEST_F(AllreduceTest, OverlapIsSgdThatIsOneRoundStale) {
+  constexpr double lr = 0.3;
+  const auto gradient = [](MemberId id, double w) { return (1.0 + id) * (w - id); };
+  applier_ = gradient_applier<double>({.optimizer = models::Sgd{.lr = lr}, .schedule = {}});
+  for (const bool is_instant : {true, false}) {
+    name_ = "allreduce:overlap";
+    written_.clear();
+    start(1, 3);
+    double before = 0;  // w(k - 2)
+    double now = 0;     // w(k - 1)
+    for (Step step = 1; step <= 40; ++step) {
+      for (const MemberId id : {0U, 1U, 2U}) {
+        read(id, step - 1);
+        EXPECT_NEAR(reads_[id], before, 1e-12) << step;
+        write(id, step, gradient(id, reads_[id]));
+        if (is_instant) deliver_all();
+      }
+      deliver_all();
+      double mean = 0;
+      for (const MemberId id : {0U, 1U, 2U}) mean += gradient(id, before) / 3;
+      if (step == 1) {
+        now = before - lr * mean;
+        continue;  // step 2 reads the initial values, too
+      }
+      before = std::exchange(now, now - lr * mean);
+    }
+    EXPECT_NEAR(now, 8.0 / 6, 1e-3) << "the minimum";
+  }
+}
+
+TEST_F(AllreduceTest, UpdateThatOverlapsIsSummedAgainAfterADeath) {
+  name_ = "allreduce:ring,overlap";
+  start(1, 3);
+  for (const MemberId id : {0U, 1U}) {
+    write(id, 1, id + 1.0);
+    write(id, 2, 10);
+  }
+  deliver_all();
+  remove(2);
+  adopt_all();
+  deliver_all();
+  for (const MemberId id : {0U, 1U}) {
+    EXPECT_EQ(written_[id], 2);
+    end(id, 2);
+  }
+  deliver_all();
+  for (const MemberId id : {0U, 1U}) EXPECT_EQ(sum(id), 23);
+}
+
+TEST_F(AllreduceTest, AnotherAlgorithmSumsIfADeathLeavesTooFewWorkers) {
+  name_ = "allreduce:bcube:k=2";
+  start(1, 4);
+  for (const MemberId id : {0U, 1U, 2U}) write(id, 1);
+  remove(3);
+  adopt_all();
+  deliver_all();
+  EXPECT_EQ(failure_, "");
+  EXPECT_EQ(sum(0), 3);
 }
 
 TEST_F(AllreduceTest, AnswersSnapshotsOfARound) {
@@ -260,11 +357,25 @@ TEST(Allreduce, IsTheBarrierBspAndNoOther) {
   EXPECT_EQ(checked("allreduce", "bsp", 257),
             "workers=257: exchange allreduce sums the updates of at most 256; valid: fewer "
             "workers, or another exchange");
+  EXPECT_EQ(checked("allreduce:bcube:k=2,overlap", "bsp", 9), "accepted");
+  EXPECT_EQ(checked("allreduce:bcube:k=2", "bsp", 8),
+            "workers=8: exchange allreduce:bcube:k=2: 8 members do not fill a cube of k=2; valid: "
+            "1, 2^2, 3^2, 4^2, ...");
+  EXPECT_EQ(checked("allreduce:groups:5", "bsp", 4),
+            "workers=4: exchange allreduce:groups:5: groups of 5 among 4 members; valid: groups of "
+            "1 to 4");
   EXPECT_NE(checked("allreduce", "bsp", 4, Mode::central).find("does not work in central mode"),
             std::string::npos);
   EXPECT_NE(checked("gossip", "bsp").find("barrier bsp needs to see every worker's step"),
             std::string::npos);
   EXPECT_NE(checked("allreduce:rign", "bsp").find("did you mean 'ring'?"), std::string::npos);
+  for (const char* bad : {"allreduce:", "allreduce:overlap,ring", "allreduce:ring,", "allreduce:,",
+                          "allreduce:overlap,overlap", "allreduce:trees:links.txt", "allreduce:x",
+                          "allreduce:ring,overlap,overlap", "allreduce:,overlap"})
+    EXPECT_NE(checked(bad, "bsp").find("exchange: allreduce: "), std::string::npos) << bad;
+  EXPECT_NE(checked("allreduce:groups:0", "bsp").find("the size of groups"), std::string::npos);
+  EXPECT_NE(checked("allreduce:bcube:k=0", "bsp").find("bcube"), std::string::npos);
+  EXPECT_NE(checked("allreduce:bcube:k=2,k=3", "bsp"), "accepted");
 }
 
 }  // namespace

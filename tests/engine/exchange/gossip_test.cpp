@@ -69,9 +69,11 @@ TEST_F(GossipTest, SendsHalfOfItsWeightToOneOther) {
 }
 
 TEST_F(GossipTest, SumsChangeByUpdatesOnly) {
-  for (const std::string_view graph : gossip_graphs) {
-    SCOPED_TRACE(graph);
-    name_ = "gossip:" + std::string{graph};
+  for (const char* name :
+       {"gossip", "gossip:ring", "gossip:random", "gossip:lag=1", "gossip:random,lag=4"}) {
+    SCOPED_TRACE(name);
+    name_ = name;
+    written_.clear();
     start(1, 5);
     std::map<MemberId, Step> steps;
     double updates = 0;
@@ -112,9 +114,11 @@ TEST_F(GossipTest, ExponentialGraphAveragesExactlyInLog2Steps) {
 /// not.
 TEST_F(GossipTest, CopiesTendToTheMeanOnEveryGraph) {
   differs_at_first_ = true;
-  for (const std::string_view graph : gossip_graphs) {
-    SCOPED_TRACE(graph);
-    name_ = "gossip:" + std::string{graph};
+  for (const char* name :
+       {"gossip", "gossip:ring", "gossip:random", "gossip:lag=1", "gossip:random,lag=4"}) {
+    SCOPED_TRACE(name);
+    name_ = name;
+    written_.clear();
     start(1, 5);
     std::map<MemberId, Step> steps;
     for (int round = 0; round < 400; ++round)
@@ -270,6 +274,46 @@ TEST_F(GossipTest, DeathOfTheOtherEndsTheWrite) {
   EXPECT_EQ(weight(0, 1), 1);
 }
 
+TEST_F(GossipTest, WithALagAStepCountsWhileItsMessagesTravel) {
+  name_ = "gossip:ring,lag=1";
+  start(2, 3);
+  write(0, 1);
+  EXPECT_EQ(written_[0], 1);
+  EXPECT_EQ(weight(0), 0.5);
+  write(0, 2);
+  EXPECT_EQ(written_[0], 1) << "worker 1 has not taken what it was sent in step 1";
+  deliver_all();
+  EXPECT_EQ(written_[0], 2);
+  EXPECT_FALSE(exchange(0).is_sending());
+}
+
+TEST_F(GossipTest, WorkerWithALagHandsOverOnceItsLastMessagesAreTaken) {
+  name_ = "gossip:ring,lag=2";
+  window_ = 2;
+  start(3, 3);
+  write(1, 1);
+  write(1, 2);
+  EXPECT_EQ(written_[1], 2);
+  end(1, 2);
+  EXPECT_FALSE(exchange(1).may_leave());
+  deliver_all();
+  EXPECT_TRUE(exchange(1).may_leave());
+  EXPECT_EQ(weight(1), 0);
+  for (RangeId r = 0; r < 3; ++r) EXPECT_NEAR(weight(0, r) + weight(2, r), 3, 1e-12);
+}
+
+TEST_F(GossipTest, DeathOfTheOtherEndsAllThatItWasSent) {
+  name_ = "gossip:ring,lag=1";
+  start(2, 3);
+  write(0, 1);
+  write(0, 2);
+  drop_messages_of(0);
+  remove(1);
+  adopt(0);
+  EXPECT_EQ(written_[0], 2);
+  EXPECT_FALSE(exchange(0).is_sending());
+}
+
 TEST_F(GossipTest, StepThatACheckpointContainsIsNotAppliedAgain) {
   initial_ledger_ = {{.incarnation = 1, .step = 5, .samples = 5}};
   start(1);
@@ -319,14 +363,19 @@ TEST(GossipGraphs, TargetsAreOthers) {
 }
 
 TEST(GossipGraphs, AreChosenByName) {
-  for (const char* name : {"gossip", "gossip:exponential", "gossip:ring", "gossip:random"})
+  for (const char* name : {"gossip", "gossip:exponential", "gossip:ring", "gossip:random",
+                           "gossip:lag=1", "gossip:ring,lag=64", "gossip:lag=0"})
     EXPECT_TRUE(check_exchange(name, Mode::peer)) << name;
   const auto refusal = [](const char* name, Mode mode = Mode::peer) {
     return check_exchange(name, mode).error().message;
   };
   EXPECT_EQ(refusal("gossip:rign"),
             "exchange: gossip: 'rign' is unknown; did you mean 'ring'? valid: "
-            "exponential, ring, random");
+            "exponential, ring, random, lag=1");
+  for (const char* bad : {"gossip:lag=65", "gossip:lag=-1", "gossip:lag", "gossip:lag=x",
+                          "gossip:ring,ring", "gossip:ring,lag=1,lag=2", "gossip:late=1"})
+    EXPECT_NE(refusal(bad).find("exchange: gossip: "), std::string::npos) << bad;
+  EXPECT_EQ(parse_gossip("gossip:random,lag=2").value(), (GossipRule{GossipGraph::random, 2}));
   EXPECT_EQ(refusal("owners:ring"),
             "exchange: owners takes no argument, and 'ring' is given; valid: owners");
   EXPECT_NE(refusal("gossip:ring", Mode::central)

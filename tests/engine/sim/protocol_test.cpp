@@ -222,6 +222,7 @@ const std::vector<ProtocolCase> broadcast_cases{
 const std::vector<ProtocolCase> allreduce_cases{
     {Mode::peer, "bsp", "notify", "allreduce"},
     {Mode::peer, "bsp", "notify", "allreduce:ring"},
+    {Mode::peer, "bsp", "notify", "allreduce:overlap"},
 };
 const std::vector<ProtocolCase> cache_cases{
     {Mode::central, "ssp:s=1", "arrival", "owners", true},
@@ -235,6 +236,33 @@ INSTANTIATE_TEST_SUITE_P(Cache, EveryJob, testing::ValuesIn(cache_cases));
 INSTANTIATE_TEST_SUITE_P(Servers, EveryJob, testing::ValuesIn(server_cases));
 INSTANTIATE_TEST_SUITE_P(Peers, EveryJob, testing::ValuesIn(peer_cases));
 INSTANTIATE_TEST_SUITE_P(Broadcast, EveryJob, testing::ValuesIn(broadcast_cases));
+
+/// Returns the mean time of a step of 4 workers, each of which computes for 100 ms, if messages
+/// around the ring take `sum` in all.
+Time step_time(const std::string& exchange, Time sum) {
+  ProtocolOptions options = small_job();
+  options.mode = Mode::peer;
+  options.exchange = exchange;
+  options.barrier = {barrier::Bsp{}};
+  options.steps = 200;
+  options.step_time = {laws::Constant{100ms}};
+  options.link = {.latency = {laws::Constant{sum / 6}}};  // 3 messages to sum, and 3 to copy
+  Protocol protocol{options, counting_job(options, 3, nullptr, true)};
+  EXPECT_TRUE(protocol.run()) << protocol.error();
+  return protocol.result().elapsed / 200;
+}
+
+/// HPSGD (arXiv 2009.02701): a step takes the longer of both times, and not their sum.
+TEST(Overlap, HidesTheSumBehindTheNextStep) {
+  for (const Time sum : {25ms, 100ms, 200ms}) {
+    const auto longer = static_cast<double>(std::max<Time>(sum, 100ms).count());
+    const auto overlapped = step_time("allreduce:ring,overlap", sum).count();
+    EXPECT_NEAR(static_cast<double>(overlapped) / longer, 1, 0.1) << sum.count();
+    const auto both = static_cast<double>((sum + 100ms).count());
+    const auto one_by_one = step_time("allreduce:ring", sum).count();
+    EXPECT_NEAR(static_cast<double>(one_by_one) / both, 1, 0.1) << sum.count();
+  }
+}
 
 /// Returns the bytes of all pieces of sums in a job of 160 steps.
 double bytes_of_sums(const std::string& exchange) {
