@@ -1,7 +1,7 @@
 /// Short drills, which take seconds: a few nodes of `starling` under faults. The long drills are in
 /// *_drill.cpp.
 #include "tests/hosts/forwarder.hpp"
-#include "tests/tools/cluster/drills.hpp"
+#include "tests/tools/drills/drills.hpp"
 
 namespace starling::program {
 namespace {

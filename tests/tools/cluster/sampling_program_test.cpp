@@ -4,7 +4,7 @@
 
 #include "starling/barrier/sampling.hpp"
 #include "tests/barrier/statistics.hpp"
-#include "tests/tools/cluster/drills.hpp"
+#include "tests/tools/drills/drills.hpp"
 
 namespace starling::program {
 namespace {

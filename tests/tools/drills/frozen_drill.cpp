@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/tools/cluster/drills.hpp"
+#include "tests/tools/drills/drills.hpp"
 
 namespace starling::program {
 namespace {

@@ -10,7 +10,7 @@
 #include "starling/actor/security/endpoint.hpp"
 #include "starling/actor/wire/control.hpp"
 #include "starling/engine/core/membership/membership.hpp"
-#include "tests/tools/cluster/drills.hpp"
+#include "tests/tools/drills/drills.hpp"
 
 namespace starling::program {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "tests/tools/cluster/drills.hpp"
+#include "tests/tools/drills/drills.hpp"
 
 namespace starling::program {
 namespace {
@@ -42,13 +42,11 @@ class FlowDrill : public Drill {
 TEST_F(FlowDrill, EndsWithTheSameFilesWhicheverNodeIsKilledWhenever) {
   ASSERT_NO_FATAL_FAILURE(start_on_hosts(5));
   if (IsSkipped()) return;
-  const char* chosen = std::getenv("STARLING_DRILL_SEED");
-  const unsigned seed =
-      chosen != nullptr ? static_cast<unsigned>(std::stoul(chosen)) : std::random_device{}();
+  const unsigned seed = draw_seed();
   report("seed", std::to_string(seed));
   std::mt19937 random{seed};
   write_data(random);
-  const char* deaths = std::getenv("STARLING_DRILL_DEATHS");
+  const int deaths = number_of_deaths(30);
   const Folder& work = fleet_->work_folder();
   const std::array<std::string, 3> flows{
       "wordcount " + (work.path() / "a.txt").string() + " --parts 12",
@@ -73,7 +71,7 @@ TEST_F(FlowDrill, EndsWithTheSameFilesWhicheverNodeIsKilledWhenever) {
   std::vector<std::size_t> node_on_host{0, 1, 2, 3, 4};
   std::uint64_t again = 0;
   std::size_t workers_died = 0;
-  for (int death = 0; death < (deaths != nullptr ? std::stoi(deaths) : 30); ++death) {
+  for (int death = 0; death < deaths; ++death) {
     SCOPED_TRACE("death " + std::to_string(death));
     const std::size_t i = random() % flows.size();
     const std::size_t asked = random() % node_on_host.size();

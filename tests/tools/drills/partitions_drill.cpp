@@ -1,7 +1,7 @@
 /// Partitions the network of nodes that train.
 #include <algorithm>
 
-#include "tests/tools/cluster/drills.hpp"
+#include "tests/tools/drills/drills.hpp"
 
 namespace starling::program {
 namespace {

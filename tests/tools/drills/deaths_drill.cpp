@@ -1,7 +1,7 @@
 /// Nodes on hosts of their own that die, freeze, join and leave while they train.
 #include <algorithm>
 
-#include "tests/tools/cluster/drills.hpp"
+#include "tests/tools/drills/drills.hpp"
 
 namespace starling::program {
 namespace {
@@ -9,13 +9,6 @@ namespace {
 class Deaths : public Drill {};
 
 INSTANTIATE_TEST_SUITE_P(In, Deaths, testing::ValuesIn(job_modes), name_of);
-
-/// Returns the seed that decides which nodes are killed, and when: the value of
-/// STARLING_DRILL_SEED, or a random number if that is not set.
-unsigned draw_seed() {
-  const char* chosen = std::getenv("STARLING_DRILL_SEED");
-  return chosen != nullptr ? static_cast<unsigned>(std::stoul(chosen)) : std::random_device{}();
-}
 
 TEST_P(Deaths, OfNodesAreRecoveredFromInEachOfFourRounds) {
   ASSERT_NO_FATAL_FAILURE(start_on_hosts(5));

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <thread>
 
-#include "tests/tools/cluster/drills.hpp"
+#include "tests/tools/drills/drills.hpp"
 
 namespace starling::program {
 namespace {

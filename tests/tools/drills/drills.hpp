@@ -93,6 +93,19 @@ inline double relative_distance(const std::vector<float>& a, const std::vector<f
   return std::sqrt(difference / norm);
 }
 
+/// Returns the seed that decides which nodes are killed, and when: the value of
+/// STARLING_DRILL_SEED, or a random number if that is not set.
+inline unsigned draw_seed() {
+  const char* chosen = std::getenv("STARLING_DRILL_SEED");
+  return chosen != nullptr ? static_cast<unsigned>(std::stoul(chosen)) : std::random_device{}();
+}
+
+/// Returns how many nodes are to be killed: the value of STARLING_DRILL_DEATHS, if that is set.
+inline int number_of_deaths(int fallback) {
+  const char* chosen = std::getenv("STARLING_DRILL_DEATHS");
+  return chosen != nullptr ? std::atoi(chosen) : fallback;
+}
+
 using hosts::Keys;
 
 /// Returns true if nodes have key files in a drill that does not choose: they do if

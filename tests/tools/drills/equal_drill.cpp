@@ -2,7 +2,7 @@
 #include <array>
 
 #include "test_paths.hpp"
-#include "tests/tools/cluster/drills.hpp"
+#include "tests/tools/drills/drills.hpp"
 
 namespace starling::program {
 namespace {
