@@ -34,7 +34,7 @@ FOLDERS = """
     actor/flow_job
     tools/files tools/program tools/registry tools/job tools/report tools/train tools/bench tools/chaos
     tools/collective tools/scale tools/run/flows tools/run
-    tools/sim tools/advise tools/repro tools/repro/barriers tools/twin tools/cluster/keys tools/cluster/follow tools/cluster
+    tools/sim tools/advise tools/repro tools/repro/barriers tools/repro/exchanges tools/twin tools/cluster/keys tools/cluster/follow tools/cluster
     tools/command_line tools
 """.split()
 # Each layer (a folder with its subfolders), and the other layers that it may include.

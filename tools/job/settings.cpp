@@ -15,6 +15,12 @@ bool chooses_test_data(std::string_view key) {
 
 }  // namespace
 
+Settings settings_of_flags(const std::vector<std::pair<std::string, std::string>>& flags) {
+  Settings settings;
+  for (const auto& [key, text] : flags) settings.push_back({key, text, "--" + key});
+  return settings;
+}
+
 std::string location_of(const Settings& settings, std::string_view key) {
   const auto at = std::ranges::find(settings, key, &Setting::key);
   return at == settings.end() ? std::string{} : at->location;

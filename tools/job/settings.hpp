@@ -22,6 +22,10 @@ struct Setting {
 /// In the order in which they were written. A repeatable key may occur several times.
 using Settings = std::vector<Setting>;
 
+/// Returns settings as if a user had given them as flags: pairs of a key and its text.
+[[nodiscard]] Settings settings_of_flags(
+    const std::vector<std::pair<std::string, std::string>>& flags);
+
 /// Returns the location of a key's first setting; empty if the key was not set.
 [[nodiscard]] std::string location_of(const Settings& settings, std::string_view key);
 

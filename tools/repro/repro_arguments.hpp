@@ -19,11 +19,13 @@ class ReproArguments {
  private:
   [[nodiscard]] Result<int> run_psp() const;
   [[nodiscard]] Result<int> run_barriers(const Registry& registry) const;
+  [[nodiscard]] Result<int> run_exchanges(const Registry& registry) const;
 
   Command repro_;
   FlagsCommand psp_;
   FlagsCommand psp_train_;
   FlagsCommand barriers_;
+  FlagsCommand exchanges_;
 };
 
 }  // namespace starling::program

@@ -85,4 +85,13 @@ std::uint32_t Topology::lanes(Rank from, Rank to) const {
   return 0;
 }
 
+Topology part_of(const Topology& whole, std::span<const Rank> members) {
+  Topology part{.members = members.size()};
+  for (Rank a = 0; a < members.size(); ++a)
+    for (Rank b = 0; b < members.size(); ++b)
+      if (const auto lanes = whole.lanes(members[a], members[b]); lanes > 0)
+        part.links.push_back({a, b, lanes});
+  return part;
+}
+
 }  // namespace starling::collective

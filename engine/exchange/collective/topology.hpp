@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,15 @@ struct Topology {
 
   bool operator==(const Topology&) const = default;
 };
+
+/// Returns the part of a topology that links some of its members, numbered anew in their order.
+[[nodiscard]] Topology part_of(const Topology& whole, std::span<const Rank> members);
+
+/// The NVLink lanes between the eight devices of a DGX-1V, as `nvidia-smi topo -m` lists them: six
+/// lanes a device. Topology::parse() reads them.
+inline constexpr std::string_view dgx_1v =
+    "0 1 1\n0 2 1\n0 3 2\n0 4 2\n1 2 2\n1 3 1\n1 5 2\n2 3 2\n2 6 1\n3 7 1\n"
+    "4 5 1\n4 6 1\n4 7 2\n5 6 2\n5 7 1\n6 7 2\n";
 
 /// Topologies have at most so many members, and links so many lanes.
 inline constexpr std::size_t topology_members_max = 64;

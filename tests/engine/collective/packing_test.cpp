@@ -4,26 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
+#include <array>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <string>
 
 #include "starling/engine/exchange/collective/cost.hpp"
+#include "starling/engine/exchange/collective/rings.hpp"
 #include "tests/engine/collective/schedules.hpp"
 
 namespace starling::collective {
 namespace {
-
-/// Returns the members of `kept` of a topology, numbered anew.
-Topology subset(const Topology& whole, const std::vector<Rank>& kept) {
-  Topology part{.members = kept.size()};
-  for (Rank a = 0; a < kept.size(); ++a)
-    for (Rank b = 0; b < kept.size(); ++b)
-      if (const auto lanes = whole.lanes(kept[a], kept[b]); lanes > 0)
-        part.links.push_back({a, b, lanes});
-  return part;
-}
 
 /// Returns the largest possible rate from the root (Edmonds 1973): the least number of lanes into a
 /// set of members without it.
@@ -37,41 +28,6 @@ double best_rate(const Topology& topology, Rank root) {
     least = std::min(least, into);
   }
   return least;
-}
-
-/// Returns how many directed rings through all members have lanes of their own, at most.
-std::size_t most_rings(const Topology& topology) {
-  std::vector<std::vector<Rank>> rings;
-  std::vector<Rank> order(topology.members);
-  std::iota(order.begin(), order.end(), 0U);
-  do {
-    bool is_ring = true;
-    for (std::size_t i = 0; i < order.size(); ++i)
-      is_ring = is_ring && topology.lanes(order[i], order[(i + 1) % order.size()]) > 0;
-    if (is_ring) rings.push_back(order);
-  } while (std::next_permutation(order.begin() + 1, order.end()));
-  std::map<std::pair<Rank, Rank>, std::uint32_t> free;
-  for (const Link& link : topology.links) free[{link.from, link.to}] = link.lanes;
-  std::size_t most = 0;
-  const std::function<void(std::size_t, std::size_t)> search = [&](std::size_t first,
-                                                                   std::size_t taken) {
-    most = std::max(most, taken);
-    for (std::size_t r = first; r < rings.size(); ++r) {
-      const auto& ring = rings[r];
-      const auto each_link = [&](auto use) {
-        for (std::size_t i = 0; i < ring.size(); ++i)
-          use(free[{ring[i], ring[(i + 1) % ring.size()]}]);
-      };
-      bool fits = true;
-      each_link([&](std::uint32_t& lanes) { fits = fits && lanes > 0; });
-      if (!fits) continue;
-      each_link([](std::uint32_t& lanes) { --lanes; });
-      search(r, taken + 1);
-      each_link([](std::uint32_t& lanes) { ++lanes; });
-    }
-  };
-  search(0, 0);
-  return most;
 }
 
 void expect_feasible(const Packing& packing, const Topology& topology, Rank root) {
@@ -124,7 +80,7 @@ TEST(ShortestTree, IsTheShortestOfAllTrees) {
 // Blink, section 3: on a DGX-1V, multiplicative weights find nearly the six lanes that each device
 // has, with many trees; six trees are enough.
 TEST(Packing, OfADgx1vHasSixTreesAtSixLanes) {
-  const Topology dgx = topology(dgx_1v);
+  const Topology dgx = topology(std::string{dgx_1v});
   std::size_t most_trees = 0;
   for (Rank root = 0; root < 8; ++root) {
     ASSERT_EQ(best_rate(dgx, root), 6);
@@ -141,12 +97,12 @@ TEST(Packing, OfADgx1vHasSixTreesAtSixLanes) {
 }
 
 TEST(Packing, ReachesTheBestRateOnAllPartsOfADgx1v) {
-  const Topology dgx = topology(dgx_1v);
+  const Topology dgx = topology(std::string{dgx_1v});
   for (std::uint32_t set = 1; set < 256; ++set) {
     std::vector<Rank> kept;
     for (Rank i = 0; i < 8; ++i)
       if ((set >> i & 1U) != 0) kept.push_back(i);
-    const Topology part = subset(dgx, kept);
+    const Topology part = part_of(dgx, kept);
     const double best = kept.size() < 2 ? 0 : best_rate(part, 0);
     if (best == 0) continue;  // not connected
     const Packing few = pack_trees(part, 0);
@@ -159,19 +115,19 @@ TEST(Packing, ReachesTheBestRateOnAllPartsOfADgx1v) {
 // Blink, section 2: if a job has some of the devices only, rings leave lanes unused, or there is no
 // ring at all; with all eight devices, rings use all lanes.
 TEST(Packing, GainsOverRingsOnPartsOfADgx1vOnly) {
-  const Topology dgx = topology(dgx_1v);
+  const Topology dgx = topology(std::string{dgx_1v});
   EXPECT_EQ(most_rings(dgx), 6U);
   EXPECT_EQ(pack_trees(dgx, 0).rate, 6);
-  const Topology six = subset(dgx, {0, 1, 2, 3, 4, 5});
+  const Topology six = part_of(dgx, std::array<Rank, 6>{0, 1, 2, 3, 4, 5});
   EXPECT_EQ(most_rings(six), 2U);
   EXPECT_EQ(pack_trees(six, 0).rate, 3);  // 1.5 times two rings, 3 times one ring
-  const Topology five = subset(dgx, {0, 1, 2, 3, 4});
+  const Topology five = part_of(dgx, std::array<Rank, 5>{0, 1, 2, 3, 4});
   EXPECT_EQ(most_rings(five), 0U);
   EXPECT_EQ(pack_trees(five, 0).rate, 2);
 }
 
 TEST(Packing, BroadcastsAtItsRateIfPipelined) {
-  const auto dgx = std::make_shared<const Topology>(topology(dgx_1v));
+  const auto dgx = std::make_shared<const Topology>(topology(std::string{dgx_1v}));
   const Network nvlink{.latency_s = 1e-9, .bytes_per_second = 20e9, .topology = dgx};
   const Schedule broadcast = make(PackedTrees{"dgx", dgx}, 8, Operation::broadcast, 0);
   const Cost costs = cost(broadcast, 1e9, nvlink).value();

@@ -9,12 +9,6 @@
 
 namespace starling::collective {
 
-/// The NVLink lanes between the eight devices of a DGX-1V, as `nvidia-smi topo -m` lists them: six
-/// lanes a device.
-inline constexpr const char* dgx_1v =
-    "0 1 1\n0 2 1\n0 3 2\n0 4 2\n1 2 2\n1 3 1\n1 5 2\n2 3 2\n2 6 1\n3 7 1\n"
-    "4 5 1\n4 6 1\n4 7 2\n5 6 2\n5 7 1\n6 7 2\n";
-
 inline Topology topology(const std::string& text) { return Topology::parse(text, "t").value(); }
 
 /// Returns an irregular connected topology: a cycle with chords.

@@ -6,17 +6,14 @@
 #include "starling/tools/report/folder_output.hpp"
 #include "starling/tools/report/table.hpp"
 #include "starling/tools/repro/barriers/study_report.hpp"
-#include "starling/tools/repro/barriers_command.hpp"
+#include "starling/tools/repro/live_commands.hpp"
 #include "starling/tools/repro/report_outputs.hpp"
 #include "starling/tools/train/commands.hpp"
 
 namespace starling::program {
 
-Result<int> repro_barriers_command(const Registry& registry, const BarriersOptions& all) {
+Result<int> repro_barriers_command(const Registry& registry, const LiveReproOptions& all) {
   const ReproOptions& options = all.report;
-  if (options.seeds > UINT64_MAX - options.seed)
-    return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
-                 std::to_string(options.seed) + " on exceed the largest seed"};
   const ReportOutputs outputs{options.out, options.data, options.markdown, "repro-barriers.md"};
   const auto folders =
       prepare_report(outputs, {"runs.csv", "live.csv", "map.csv", "claims.csv", "summary.json"});
@@ -39,7 +36,7 @@ Result<int> repro_barriers_command(const Registry& registry, const BarriersOptio
   const DataFiles files{{"runs.csv", study_runs_csv(*study)},
                         {"live.csv", live_csv(*study)},
                         {"map.csv", map_csv(*study)},
-                        {"claims.csv", csv_text(barrier_claims_table(report.claims))},
+                        {"claims.csv", csv_text(compared_claims_table(report.claims))},
                         {"summary.json", study_json(*study, report.claims)}};
   bool is_complete = true;
   if (auto written = write_report(outputs, files, report.document, report.plots, is_complete);

@@ -32,7 +32,8 @@ class ClaimList {
     results.add(finding, published, ratios);
     Claim claim = std::move(results.claims.front());
     claim.here = with_error(ratios, 2);
-    add(std::move(claim), &cluster == &slow_one() ? live_ratio_text(study_, barrier) : not_run);
+    add(std::move(claim),
+        &cluster == &slow_one() ? live_ratio_text(study_, barrier) : not_run_live);
   }
   /// Adds a claim that is either reproduced or not.
   void add(const std::string& finding, const std::string& published, const std::string& here,
@@ -67,15 +68,13 @@ class ClaimList {
                 [](const auto& run) { return fmt::format("{:.1f} %", 100 * run.waiting_share); });
   }
 
-  [[nodiscard]] std::vector<BarrierClaim> take() && { return std::move(claims_); }
-
-  static constexpr const char* not_run = "not run live";
+  [[nodiscard]] std::vector<ComparedClaim> take() && { return std::move(claims_); }
 
  private:
   void add(Claim claim, const std::string& live) { claims_.push_back({std::move(claim), live}); }
 
   const BarrierStudy& study_;
-  std::vector<BarrierClaim> claims_;
+  std::vector<ComparedClaim> claims_;
 };
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
@@ -130,9 +129,9 @@ void add_fluent(ClaimList& list) {
   const bool is_ssp = equal("fluent:s=3,p=1", ssp);
   const bool is_asp = equal("fluent:s=3,p=0", "asp");
   list.add("FluentPS (Yao et al. 2019), p = 1: the updates of SSP, seed by seed", "equal",
-           word(is_ssp), is_ssp, ClaimList::not_run);
+           word(is_ssp), is_ssp, not_run_live);
   list.add("FluentPS, p = 0: the updates of ASP, seed by seed", "equal", word(is_asp), is_asp,
-           ClaimList::not_run);
+           not_run_live);
   std::string here;
   bool rises = true;
   double last = 0;
@@ -143,7 +142,7 @@ void add_fluent(ClaimList& list) {
     last = ratio;
   }
   list.add("FluentPS is between SSP and ASP: updates, (1,1,1,2), p = 1, 0.5, 0.1, 0", "rise", here,
-           rises, ClaimList::not_run);
+           rises, not_run_live);
 }
 
 void add_quorum(ClaimList& list) {
@@ -179,7 +178,7 @@ std::string live_ratio_text(const BarrierStudy& study, const std::string& barrie
   return fmt::format("{:.2f} and {:.2f}", ratio(constant_delay), ratio(exponential_delay));
 }
 
-std::vector<BarrierClaim> barrier_claims(const BarrierStudy& study) {
+std::vector<ComparedClaim> barrier_claims(const BarrierStudy& study) {
   ClaimList list{study};
   add_ssp(list);
   add_dssp(list);
@@ -188,14 +187,6 @@ std::vector<BarrierClaim> barrier_claims(const BarrierStudy& study) {
   add_quorum(list);
   add_pssp(list);
   return std::move(list).take();
-}
-
-TextTable barrier_claims_table(const std::vector<BarrierClaim>& claims) {
-  TextTable table{{"claim", "published", "simulated", "live", "verdict"}, {}, true};
-  for (const BarrierClaim& claim : claims)
-    table.rows.push_back({claim.simulated.finding, claim.simulated.published, claim.simulated.here,
-                          claim.live, print(claim.simulated.status)});
-  return table;
 }
 
 }  // namespace starling::program

@@ -49,22 +49,18 @@ void simulate_clusters(BarrierStudy& study) {
 /// Returns the settings of the job that runs live. Its model is small, so that a step takes hardly
 /// longer than its delay.
 Settings live_job(const StudyOptions& options, const char* delay) {
-  const std::vector<std::pair<std::string, std::string>> texts{
-      {"data", "linear:d=2,n=500"},
-      {"model", "linear"},
-      {"optimizer", "sgd:lr=0.01"},
-      {"batch", "4"},
-      {"mode", "central"},
-      {"workers", std::to_string(live_workers)},
-      {"barrier", "bsp"},
-      {"delay", delay},
-      {"straggler", "1:" + print_number(live_slowness) + "x"},
-      {"seconds", print_duration(options.live)},
-      {"seed", std::to_string(options.seed)},
-      {"quiet", "true"}};
-  Settings settings;
-  for (const auto& [key, text] : texts) settings.push_back({key, text, "--" + key});
-  return settings;
+  return settings_of_flags({{"data", "linear:d=2,n=500"},
+                            {"model", "linear"},
+                            {"optimizer", "sgd:lr=0.01"},
+                            {"batch", "4"},
+                            {"mode", "central"},
+                            {"workers", std::to_string(live_workers)},
+                            {"barrier", "bsp"},
+                            {"delay", delay},
+                            {"straggler", "1:" + print_number(live_slowness) + "x"},
+                            {"seconds", print_duration(options.live)},
+                            {"seed", std::to_string(options.seed)},
+                            {"quiet", "true"}});
 }
 
 /// Returns the step times of a live job with this seed: the same delays, twice as long for the last

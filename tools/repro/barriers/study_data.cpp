@@ -64,13 +64,9 @@ std::string map_csv(const BarrierStudy& study) {
   return csv_text(table);
 }
 
-std::string study_json(const BarrierStudy& study, const std::vector<BarrierClaim>& claims) {
+std::string study_json(const BarrierStudy& study, const std::vector<ComparedClaim>& claims) {
   Json json{{"version", version()}, {"seed", study.options.seed}, {"seeds", study.options.seeds}};
-  for (const BarrierClaim& claim : claims) {
-    Json entry = claim.simulated;
-    entry["live"] = claim.live;
-    json["claims"].push_back(std::move(entry));
-  }
+  json["claims"] = claims;
   for (const LiveComparison& run : study.live)
     json["live"].push_back({{"barrier", barrier::print(run.barrier)},
                             {"delay", run.delay},

@@ -77,10 +77,7 @@ Plot time_plot(const StudiedCluster& cluster, Plot plot, Figure figure) {
 /// Returns a loss for a plot: between 1e-6 and 10, as it may exceed all bounds.
 double bounded_loss(double loss) { return loss < 10 ? std::max(loss, 1e-6) : 10; }
 
-Section claims_section_of(const BarrierStudy& study, const std::vector<BarrierClaim>& claims) {
-  const auto reproduced = std::ranges::count_if(claims, [](const BarrierClaim& claim) {
-    return claim.simulated.status == ClaimStatus::reproduced;
-  });
+Section claims_section_of(const BarrierStudy& study, const std::vector<ComparedClaim>& claims) {
   return {
       "Published, simulated and live",
       {Paragraph{fmt::format(
@@ -91,8 +88,8 @@ Section claims_section_of(const BarrierStudy& study, const std::vector<BarrierCl
            "what the paper's algorithm gives in an earlier simulation of our own. Live figures are "
            "of one run each with four workers, one at half speed, and delays of 20 ms: constant, "
            "and exponential.",
-           reproduced, claims.size(), print_count(study.options.seeds, "seed"))},
-       barrier_claims_table(claims)}};
+           reproduced(claims), claims.size(), print_count(study.options.seeds, "seed"))},
+       compared_claims_table(claims)}};
 }
 
 Section closing_section_of(const std::string& flags) {

@@ -15,7 +15,7 @@ namespace starling::program {
 /// A report with the plots whose pictures it shows.
 struct StudyReport {
   Document document;
-  std::vector<BarrierClaim> claims{};
+  std::vector<ComparedClaim> claims{};
   std::vector<Plot> plots{};
 };
 
@@ -43,6 +43,6 @@ struct StudyReport {
 [[nodiscard]] std::string map_csv(const BarrierStudy& study);
 /// Returns one JSON object with the claims and the live runs.
 [[nodiscard]] std::string study_json(const BarrierStudy& study,
-                                     const std::vector<BarrierClaim>& claims);
+                                     const std::vector<ComparedClaim>& claims);
 
 }  // namespace starling::program

@@ -1,0 +1,125 @@
+/// The runs of `starling repro exchanges`: what collectives cost, what gossip, overlapped rounds
+/// and averages send and take in simulations, and what each exchange learns live. Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/engine/core/message.hpp"
+#include "starling/tools/registry/registry.hpp"
+
+namespace starling::program {
+
+struct ExchangeStudyOptions {
+  /// The first of the seeds with which jobs learn live, and their number.
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 3;
+  /// The wall time of each live run of overlapped rounds.
+  core::Time live = std::chrono::seconds{8};
+  /// True for fewer workers and shorter jobs.
+  bool quick = false;
+  bool quiet = false;
+};
+
+/// An all-reduce among base^k members with k ports each, beside one by `parts` on one port.
+struct CubeCost {
+  std::size_t base = 0;
+  std::size_t k = 0;
+  std::size_t members = 0;
+  /// The bytes of a port, as multiples of the vector's.
+  double port_share = 0;
+  double parts_port_share = 0;
+  /// The times without latency, in times of the vector over a port.
+  double time = 0;
+  double parts_time = 0;
+  /// The time if the k ports together have the bandwidth of the one of `parts`.
+  double time_of_equal_bandwidth = 0;
+};
+
+/// How fast a root sends to all members of a topology, in lanes: by packed trees, and by as many
+/// rings as have lanes of their own.
+struct TopologyRates {
+  std::string name;
+  double trees_rate = 0;
+  std::size_t trees = 0;
+  double rings_rate = 0;
+};
+
+/// Gossip among workers that make their steps at the same time.
+struct GossipRun {
+  std::size_t workers = 0;
+  /// The bytes of values and of what workers know of each other, a worker and step.
+  double value_bytes = 0;
+  double progress_bytes = 0;
+  /// The largest difference between two workers' values after log2(workers) steps, if they differed
+  /// by up to 1 before.
+  double difference = 0;
+};
+
+/// The mean time of a step among 4 workers, in times to compute one.
+struct OverlapRun {
+  /// The time of a sum.
+  double sum = 0;
+  double step = 0;
+  double overlapped_step = 0;
+};
+
+/// Local SGD.
+struct AverageRun {
+  std::size_t every = 0;
+  /// The bytes of the sums of a step, as a share of those of allreduce.
+  double bytes_share = 0;
+};
+
+/// Rounds of 4 workers whose steps take an exponential time, live and simulated.
+struct LiveRounds {
+  std::string exchange;
+  double steps_per_second = 0;
+  double simulated_steps_per_second = 0;
+  double waiting_share = 0;
+};
+
+/// The accuracy that 8 workers reach live.
+struct LearnedExchange {
+  std::string exchange;
+  std::string barrier;
+  /// The accuracy on test data, by seed.
+  std::vector<double> accuracies{};
+};
+
+struct ExchangeStudy {
+  ExchangeStudyOptions options{};
+  /// The largest relative difference between the bytes of a port in a ring and 2 (n - 1) / n, for n
+  /// from 2 to 64.
+  double ring_error = 0;
+  std::vector<CubeCost> cubes{};
+  std::vector<TopologyRates> topologies{};
+  std::vector<GossipRun> gossip{};
+  std::vector<OverlapRun> overlaps{};
+  std::vector<AverageRun> averages{};
+  std::vector<LiveRounds> rounds{};
+  /// The first one is allreduce.
+  std::vector<LearnedExchange> learning{};
+};
+
+/// Makes all runs. Returns the error of the first one that failed.
+[[nodiscard]] Result<ExchangeStudy> make_exchange_study(const Registry& registry,
+                                                        const ExchangeStudyOptions& options);
+
+/// Add the parts of a study: what can be computed, what is simulated, and what runs live.
+void compute_costs(ExchangeStudy& study);
+[[nodiscard]] Result<void> simulate_exchanges(ExchangeStudy& study);
+[[nodiscard]] Result<void> run_exchanges_live(ExchangeStudy& study, const Registry& registry);
+
+/// Simulates so many rounds of 4 workers, whose messages take `latency`. `step_time` returns how
+/// long a worker computes a step. Returns the mean time of a step, in seconds.
+[[nodiscard]] Result<double> simulate_rounds(
+    const std::string& exchange, std::uint64_t steps, core::Time latency,
+    const std::function<core::Time(core::MemberId, core::Step)>& step_time);
+
+}  // namespace starling::program
