@@ -1,7 +1,10 @@
 #include "starling/tools/bench/bench_arguments.hpp"
 
+#include <utility>
+
 #include "starling/base/text.hpp"
 #include "starling/tools/bench/bench_commands.hpp"
+#include "starling/tools/program/byte_amount.hpp"
 
 namespace starling::program {
 namespace {
@@ -37,6 +40,21 @@ const std::vector<KeyDescription>& train_keys() {
   return keys;
 }
 
+const std::vector<KeyDescription>& collectives_keys() {
+  static const std::vector<KeyDescription> keys{
+      {"members", ValueType::count, "N", "processes, 2 to 64 [4]", "Options"},
+      {"bytes", ValueType::texts, "AMOUNT",
+       "the length of the vectors, at most 1GiB; repeatable [1kB, 10kB, 100kB, 1MB, 10MB, 100MB]",
+       "Options"},
+      {"collective", ValueType::texts, "ALGORITHM",
+       "ring | tree | double-tree | halving | parts | groups:4 | bcube:k=2; repeatable [the first "
+       "five]",
+       "Options"},
+      {"repeats", ValueType::count, "N", "measurements; the median is shown [5]", "Options"},
+      {"json", ValueType::flag, "", "one JSON object", "Options"}};
+  return keys;
+}
+
 /// Reads the time of each repeat. Refuses --seconds beside --steps.
 Result<void> put_time(BenchTrainOptions& options, const Settings& settings) {
   const std::string text = text_of(settings, "seconds");
@@ -56,12 +74,19 @@ BenchArguments::BenchArguments(CLI::App& program, const std::string& train_foote
     : bench_(program, "bench", "measure how fast this machine computes"),
       kernels_(bench_.app(), "kernels",
                "the products and convolutions of known nets, by each library", kernels_keys()),
-      train_(bench_.app(), "train", "whole training steps of a model, on one thread",
-             train_keys()) {
+      train_(bench_.app(), "train", "whole training steps of a model, on one thread", train_keys()),
+      collectives_(bench_.app(), "collectives",
+                   "all-reduces among processes on this machine, by each algorithm",
+                   collectives_keys()) {
   bench_.allow_one_subcommand();
   kernels_.command().set_footer(
       "\nGFLOP per second of processor time on one thread, medians. The libraries take turns, so "
       "that the\nload of other programs slows both alike.");
+  collectives_.command().set_footer(
+      "\nEach member is a process; frames travel over TCP on the loopback, without encryption, as "
+      "between\nnodes. In each repeat, all sizes and algorithms take their turn. Exit codes: 0 "
+      "done, "
+      "1 a process\nfailed or a sum is wrong, 2 bad input, 130 interrupted.");
   train_.command().set_footer(
       train_footer +
       "\nOne thread draws batches, computes gradients and applies them, without engine or network. "
@@ -76,9 +101,11 @@ Result<int> BenchArguments::run(const Registry& registry) const {
     return bench_.missing_command_error("what to measure is missing",
                                         ", as in " + bench_.call() + " train",
                                         "'{}' is nothing that can be measured");
-  for (const Command* command : {&bench_, &kernels_.command(), &train_.command()})
+  for (const Command* command :
+       {&bench_, &kernels_.command(), &train_.command(), &collectives_.command()})
     if (command->is_chosen())
       if (auto known = command->refuse_extras(); !known) return std::move(known).error();
+  if (collectives_.command().is_chosen()) return run_collectives();
   return kernels_.command().is_chosen() ? run_kernels() : run_train(registry);
 }
 
@@ -92,6 +119,32 @@ Result<int> BenchArguments::run_kernels() const {
   if (auto put = put_count(options.repeats, *settings, "repeats", 1, repeats_max); !put)
     return std::move(put).error();
   return bench_kernels_command(options);
+}
+
+Result<int> BenchArguments::run_collectives() const {
+  const auto settings = collectives_.settings();
+  if (!settings) return settings.error();
+  BenchCollectivesOptions options;
+  options.json = !text_of(*settings, "json").empty();
+  if (auto put = put_count(options.members, *settings, "members", 2, 64); !put)
+    return std::move(put).error();
+  if (auto put = put_count(options.repeats, *settings, "repeats", 1, repeats_max); !put)
+    return std::move(put).error();
+  for (const Setting& setting : *settings) {
+    if (setting.key == "collective") options.algorithms.push_back(setting.text);
+    if (setting.key != "bytes") continue;
+    constexpr std::uint64_t bytes_max = std::uint64_t{1} << 30U;
+    auto bytes = parse_bytes(setting.text, "an amount with its unit, like 100kB");
+    if (!bytes) return std::move(bytes).error().within("--bytes");
+    if (*bytes < sizeof(float) || *bytes > bytes_max)
+      return Error{"--bytes: " + setting.text + "; valid: 4 bytes to 1GiB"};
+    options.bytes.push_back(*bytes);
+  }
+  if (options.bytes.empty())
+    options.bytes = {1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
+  if (options.algorithms.empty())
+    options.algorithms = {"ring", "tree", "double-tree", "halving", "parts"};
+  return bench_collectives_command(options);
 }
 
 Result<int> BenchArguments::run_train(const Registry& registry) const {

@@ -18,11 +18,13 @@ class BenchArguments {
 
  private:
   [[nodiscard]] Result<int> run_kernels() const;
+  [[nodiscard]] Result<int> run_collectives() const;
   [[nodiscard]] Result<int> run_train(const Registry& registry) const;
 
   Command bench_;
   FlagsCommand kernels_;
   FlagsCommand train_;
+  FlagsCommand collectives_;
 };
 
 }  // namespace starling::program

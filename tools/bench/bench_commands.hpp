@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "starling/base/result.hpp"
 #include "starling/models/optimizer/optimizer.hpp"
@@ -42,5 +43,20 @@ struct BenchTrainOptions {
 /// Returns job_failed if the loss is not finite at the end.
 [[nodiscard]] Result<int> bench_train_command(const Registry& registry,
                                               const BenchTrainOptions& options);
+
+struct BenchCollectivesOptions {
+  /// The processes. At least 2.
+  std::uint64_t members = 4;
+  /// The lengths of the vectors, and the algorithms as collective::parse_algorithm() reads them; at
+  /// least one of each.
+  std::vector<std::uint64_t> bytes{};
+  std::vector<std::string> algorithms{};
+  /// The number of measurements, of which the median is shown.
+  std::uint64_t repeats = 5;
+  bool json = false;
+};
+/// Measures all-reduces among processes on this machine, over TCP. Returns job_failed if a process
+/// fails or a sum is wrong. Requires: the process has no other thread.
+[[nodiscard]] Result<int> bench_collectives_command(const BenchCollectivesOptions& options);
 
 }  // namespace starling::program

@@ -87,13 +87,14 @@ class TypedRoundSum final : public RoundSum {
   }
 
   void on(Sends& out, Rank from, const SumPiece& piece) override {
-    const auto values = piece.values.as<T>();
     is_compact_ |= piece.values.is_compact;
     collective::Effects<T> effects;
-    (void)executor_.on(
-        effects, from,
-        collective::Piece<T>{piece.sum, piece.slice, piece.chunk, piece.move_round,
-                             std::make_shared<const std::vector<T>>(values.begin(), values.end())});
+    (void)executor_.on(effects, from,
+                       collective::Piece<T>{piece.sum,
+                                            piece.slice,
+                                            piece.chunk,
+                                            piece.move_round,
+                                            {piece.values.buffer, piece.values.as<T>()}});
     execute(out, std::move(effects));
   }
 
@@ -201,11 +202,10 @@ class TypedRoundSum final : public RoundSum {
 
   [[nodiscard]] SumPiece message_of(const collective::Piece<T>& piece) const {
     SumPiece message{options_.epoch, piece.collective, piece.slice, piece.chunk, piece.round, {}};
-    const std::size_t count = piece.values->size();
-    if (count > 0)
-      message.values = {
-          Buffer::view(piece.values, std::as_bytes(std::span{*piece.values}), sizeof(T)), 0, count,
-          nullptr, is_compact_};
+    const auto& [owner, elements] = piece.values;
+    if (!elements.empty())
+      message.values = {Buffer::view(owner, std::as_bytes(elements), sizeof(T)), 0, elements.size(),
+                        nullptr, is_compact_};
     return message;
   }
 

@@ -21,6 +21,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -34,6 +35,18 @@ namespace starling::collective {
 /// Numbers the collectives that some members run, the same number at each of them.
 using CollectiveId = std::uint64_t;
 
+/// Elements in memory that `owner` keeps alive, such as that of a received message.
+template <class Element>
+struct SharedElements {
+  std::shared_ptr<const void> owner;
+  std::span<const Element> elements;
+
+  static SharedElements of(std::vector<Element> values) {
+    const auto shared = std::make_shared<const std::vector<Element>>(std::move(values));
+    return {shared, *shared};
+  }
+};
+
 /// One slice of a chunk, on its way.
 template <class Element>
 struct Piece {
@@ -42,7 +55,7 @@ struct Piece {
   ChunkId chunk = 0;
   /// The round of the move in the schedule.
   std::uint32_t round = 0;
-  std::shared_ptr<const std::vector<Element>> values;
+  SharedElements<Element> values;
 };
 
 /// The sender has finished the first `slices` slices of all chunks.
@@ -83,8 +96,6 @@ struct ExecutorOptions {
 template <class Element>
 class Executor {
  public:
-  using Pieces = std::shared_ptr<const std::vector<Element>>;
-
   /// Requires: options in their bounds.
   explicit Executor(ExecutorOptions options = {}) : options_(options) {
     STARLING_CHECK(options.window >= 1 && options.open_max >= 1);
@@ -157,7 +168,7 @@ class Executor {
     std::uint32_t finished = 0;
     std::uint32_t announced = 0;
     bool is_completed = false;
-    std::map<Key, Pieces> arrived;
+    std::map<Key, SharedElements<Element>> arrived;
     /// By receiver: how many slices it has finished.
     std::map<Rank, std::uint32_t> finished_by;
   };
@@ -171,8 +182,8 @@ class Executor {
   bool on(Effects<Element>& out, CollectiveId id, Run& run, Rank from, Piece<Element> piece) {
     if (piece.slice < run.finished || piece.slice >= run.slices ||
         piece.slice - run.finished >= options_.window ||
-        piece.chunk >= run.program->chunks.size() || !piece.values ||
-        piece.values->size() != size_of(run, piece.slice, piece.chunk))
+        piece.chunk >= run.program->chunks.size() ||
+        piece.values.elements.size() != size_of(run, piece.slice, piece.chunk))
       return false;
     const auto& instructions = run.program->instructions[piece.chunk];
     const bool is_expected = std::ranges::any_of(instructions, [&](const Instruction& i) {
@@ -220,15 +231,14 @@ class Executor {
     const auto end = begin + static_cast<std::ptrdiff_t>(size_of(run, s, chunk));
     if (instruction.kind == Instruction::Kind::send) {
       if (s >= run.finished_by.at(instruction.peer) + options_.window) return false;
-      out.push_back(
-          Send<Element>{instruction.peer,
-                        Piece<Element>{id, s, chunk, instruction.round,
-                                       std::make_shared<const std::vector<Element>>(begin, end)}});
+      out.push_back(Send<Element>{instruction.peer,
+                                  Piece<Element>{id, s, chunk, instruction.round,
+                                                 SharedElements<Element>::of({begin, end})}});
       return true;
     }
     const auto found = run.arrived.find({s, chunk, instruction.round, instruction.peer});
     if (found == run.arrived.end()) return false;
-    const std::vector<Element>& values = *found->second;
+    const std::span<const Element> values = found->second.elements;
     if (instruction.action == Action::copy)
       std::ranges::copy(values, begin);
     else

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/engine/collective/schedules.hpp"
 #include "tests/engine/collective/simulated_members.hpp"
 #include "tests/sanitized.hpp"
@@ -132,7 +134,7 @@ class ExecutorAlone : public testing::Test {
     executor_.start(effects_, 5, program, {1, 2}, 1);
   }
   static Message<float> piece(Piece<float> piece, std::vector<float> values) {
-    piece.values = std::make_shared<const std::vector<float>>(std::move(values));
+    piece.values = SharedElements<float>::of(std::move(values));
     return piece;
   }
 
@@ -145,7 +147,7 @@ TEST_F(ExecutorAlone, SendsAddsAndCompletes) {
   ASSERT_EQ(effects_.size(), 1U);
   const auto& sent = std::get<Piece<float>>(std::get<Send<float>>(effects_[0]).message);
   EXPECT_EQ(sent.chunk, 1U);
-  EXPECT_EQ(*sent.values, std::vector<float>{2});
+  EXPECT_TRUE(std::ranges::equal(sent.values.elements, std::vector<float>{2}));
   effects_.clear();
   EXPECT_TRUE(executor_.on(effects_, 1, piece({5, 0, 1, 1, {}}, {12})));
   EXPECT_TRUE(effects_.empty());
@@ -166,7 +168,7 @@ TEST_F(ExecutorAlone, RefusesWhatNoCorrectMemberSends) {
   EXPECT_FALSE(executor_.on(effects_, 1, piece({5, 0, 0, 1, {}}, one))) << "no such move";
   EXPECT_FALSE(executor_.on(effects_, 0, piece({5, 0, 0, 0, {}}, one))) << "not the sender";
   EXPECT_FALSE(executor_.on(effects_, 1, piece({5, 0, 0, 0, {}}, {1, 2}))) << "too long";
-  EXPECT_FALSE(executor_.on(effects_, 1, Piece<float>{5, 0, 0, 0, nullptr}));
+  EXPECT_FALSE(executor_.on(effects_, 1, Piece<float>{5, 0, 0, 0, {}}));
   EXPECT_FALSE(executor_.on(effects_, 1, Progress{5, 2}));
   EXPECT_FALSE(executor_.on(effects_, 7, Progress{5, 1}));
   EXPECT_TRUE(executor_.on(effects_, 1, Progress{6, 0})) << "not started yet";

@@ -69,5 +69,41 @@ TEST(BenchProgram, KernelsComparesLibrariesAndNamesTheChosenOne) {
       << table.out;
 }
 
+TEST(BenchProgram, CollectivesMeasuresEachAlgorithmForEachLength) {
+  const Folder folder;
+  const ProgramResult ran =
+      starling(folder,
+               "bench collectives --members 3 --bytes 1kB --bytes 2MB --collective ring "
+               "--collective groups:2 --repeats 2 --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json json = Json::parse(ran.out);
+  EXPECT_EQ(json["members"], 3);
+  ASSERT_EQ(json["collectives"].size(), 4U);
+  for (const Json& one : json["collectives"]) {
+    EXPECT_EQ(one["all_seconds"].size(), 2U);
+    EXPECT_GT(one["seconds"], 0);
+  }
+  EXPECT_EQ(json["collectives"][1]["collective"], "groups:2");
+  EXPECT_EQ(json["collectives"][2]["bytes"], 2'000'000);
+  EXPECT_GT(json["collectives"][2]["seconds"], json["collectives"][0]["seconds"]);
+}
+
+TEST(BenchProgram, CollectivesRefusesBadInput) {
+  const Folder folder;
+  for (const auto& [arguments, error] :
+       {std::pair{"--members 1", "--members: "},
+        {"--members 65", "--members: "},
+        {"--bytes 3", "--bytes: "},
+        {"--bytes 2GiB", "--bytes: 2GiB; valid: 4 bytes to 1GiB"},
+        {"--collective rign", "did you mean 'ring'?"},
+        {"--collective bcube:k=2 --members 3", "--collective: bcube:k=2: 3 members do not fill"},
+        {"--collective trees:links.txt", "--collective: trees:links.txt needs links"},
+        {"--repeats 0", "--repeats: "}}) {
+    const ProgramResult ran = starling(folder, std::string{"bench collectives "} + arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_NE(ran.err.find(error), std::string::npos) << arguments << ": " << ran.err;
+  }
+}
+
 }  // namespace
 }  // namespace starling::program

@@ -14,7 +14,7 @@ namespace {
 /// Exact figures may differ by so much, because of rounding.
 constexpr double rounding = 1e-9;
 
-class ClaimList {
+class ExchangeClaims {
  public:
   void add(const std::string& finding, const std::string& published, const std::string& here,
            bool holds, const std::string& live = not_run_live) {
@@ -28,7 +28,7 @@ class ClaimList {
   std::vector<ComparedClaim> claims_;
 };
 
-void add_costs(ClaimList& list, const ExchangeStudy& study) {
+void add_costs(ExchangeClaims& list, const ExchangeStudy& study) {
   list.add("Ring (Patarasuk and Yuan 2009): a port carries 2 (n - 1) / n vectors, n = 2 to 64",
            "exact", fmt::format("largest error {:.0e}", study.ring_error),
            study.ring_error < rounding);
@@ -71,7 +71,7 @@ void add_costs(ClaimList& list, const ExchangeStudy& study) {
            six.trees_rate >= 2);
 }
 
-void add_gossip(ClaimList& list, const ExchangeStudy& study) {
+void add_gossip(ExchangeClaims& list, const ExchangeStudy& study) {
   double difference = 0;
   double least = study.gossip.front().value_bytes;
   double most = least;
@@ -89,7 +89,7 @@ void add_gossip(ClaimList& list, const ExchangeStudy& study) {
            "flat", fmt::format("within {:.1f} %", 100 * (most / least - 1)), most / least < 1.05);
 }
 
-void add_rounds(ClaimList& list, const ExchangeStudy& study) {
+void add_rounds(ExchangeClaims& list, const ExchangeStudy& study) {
   double overlapped = 0;
   double one_by_one = 0;
   for (const OverlapRun& run : study.overlaps) {
@@ -111,7 +111,7 @@ void add_rounds(ClaimList& list, const ExchangeStudy& study) {
       fmt::format("{:.2f}", ahead.steps_per_second / plain.steps_per_second));
 }
 
-void add_averages(ClaimList& list, const ExchangeStudy& study) {
+void add_averages(ExchangeClaims& list, const ExchangeStudy& study) {
   double error = 0;
   for (const AverageRun& run : study.averages)
     error = std::max(error, std::abs(run.bytes_share * static_cast<double>(run.every) - 1));
@@ -123,7 +123,7 @@ void add_averages(ClaimList& list, const ExchangeStudy& study) {
            error < 0.05);
 }
 
-void add_learning(ClaimList& list, const ExchangeStudy& study) {
+void add_learning(ExchangeClaims& list, const ExchangeStudy& study) {
   const double best = compute_statistics(study.learning.front().accuracies).mean;
   for (const LearnedExchange& run : study.learning) {
     if (&run == &study.learning.front()) continue;
@@ -138,7 +138,7 @@ void add_learning(ClaimList& list, const ExchangeStudy& study) {
 }  // namespace
 
 std::vector<ComparedClaim> exchange_claims(const ExchangeStudy& study) {
-  ClaimList list;
+  ExchangeClaims list;
   add_costs(list, study);
   add_gossip(list, study);
   add_rounds(list, study);

@@ -1,0 +1,288 @@
+#include "starling/tools/bench/collective_group.hpp"
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "starling/actor/wire/transport.hpp"
+#include "starling/base/seconds.hpp"
+#include "starling/engine/exchange/allreduce/messages.hpp"
+#include "starling/engine/exchange/collective/executor.hpp"
+#include "starling/engine/exchange/layout.hpp"
+
+namespace starling::program {
+namespace {
+
+using collective::Rank;
+using Values = std::vector<float>;
+
+constexpr auto answer_timeout = std::chrono::minutes{1};
+
+/// A member of the group: an executor behind a transport.
+class Member {
+ public:
+  explicit Member(Rank self) : self_(self) {}
+
+  /// Listens at a free port of the loopback.
+  [[nodiscard]] Result<void> open() {
+    auto transport = wire::Transport::open(
+        {}, [this](const wire::IncomingFrame& incoming) { receive(incoming.frame); });
+    if (!transport) return std::move(transport).error();
+    transport_ = *std::move(transport);
+    return {};
+  }
+  [[nodiscard]] const std::string& address() const { return transport_->address(); }
+  /// Stores the addresses of all members.
+  void connect(const std::vector<std::string>& addresses) {
+    const std::lock_guard lock{mutex_};
+    for (const std::string& address : addresses) peers_.push_back({address, std::nullopt});
+  }
+  /// Runs a collective to its end. Returns nullopt if another member does not answer.
+  [[nodiscard]] std::optional<Values> run(const std::shared_ptr<const collective::Program>& program,
+                                          std::uint32_t slices, Values values) {
+    collective::Effects<float> effects;
+    std::unique_lock lock{mutex_};
+    executor_.start(effects, ++started_, program, std::move(values), slices);
+    execute(std::move(effects), lock);
+    const auto is_complete = [&] { return result_.has_value(); };
+    if (!completed_.wait_for(lock, answer_timeout, is_complete)) return std::nullopt;
+    return std::exchange(result_, std::nullopt);
+  }
+
+ private:
+  /// Called on the transport's thread.
+  void receive(const wire::FrameView& frame) {
+    const auto decoded = wire::decode_envelope(frame);
+    if (!decoded || !decoded->envelope.packet.payload) return;
+    const core::PeerMessage& message = **decoded->envelope.packet.payload;
+    const Rank from = decoded->envelope.from;
+    collective::Effects<float> effects;
+    std::unique_lock lock{mutex_};
+    if (const auto* piece = std::get_if<core::SumPiece>(&message)) {
+      (void)executor_.on(
+          effects, from,
+          collective::Piece<float>{piece->sum,
+                                   piece->slice,
+                                   piece->chunk,
+                                   piece->move_round,
+                                   {piece->values.buffer, piece->values.as<float>()}});
+    } else if (const auto* progress = std::get_if<core::SumProgress>(&message)) {
+      (void)executor_.on(effects, from, collective::Progress{progress->sum, progress->slices});
+    }
+    execute(std::move(effects), lock);
+  }
+
+  /// Sends messages without the lock, and stores the result.
+  void execute(collective::Effects<float> effects, std::unique_lock<std::mutex>& lock) {
+    for (auto& effect : effects)
+      if (auto* completed = std::get_if<collective::Completed<float>>(&effect)) {
+        result_ = std::move(completed->values);
+        completed_.notify_one();
+      }
+    lock.unlock();
+    for (const auto& effect : effects)
+      if (const auto* send = std::get_if<collective::Send<float>>(&effect)) send_to(*send);
+    lock.lock();
+  }
+
+  void send_to(const collective::Send<float>& send) {
+    core::Envelope envelope;
+    envelope.from = self_;
+    envelope.to = send.to;
+    envelope.packet.payload = std::make_shared<const core::PeerMessage>(message_of(send.message));
+    wire::Frame frame = wire::encode(1, self_ + 1, envelope);
+    const auto traffic_class = wire::traffic_class_of(frame);
+    transport_->send(peers_[send.to], traffic_class, std::move(frame));
+  }
+
+  static core::PeerMessage message_of(const collective::Message<float>& message) {
+    if (const auto* progress = std::get_if<collective::Progress>(&message))
+      return core::SumProgress{1, progress->collective, progress->slices};
+    const auto& piece = std::get<collective::Piece<float>>(message);
+    core::SumPiece sent{1, piece.collective, piece.slice, piece.chunk, piece.round, {}};
+    const auto& [owner, elements] = piece.values;
+    if (!elements.empty())
+      sent.values = {core::Buffer::view(owner, std::as_bytes(elements), sizeof(float)), 0,
+                     elements.size(), nullptr};
+    return sent;
+  }
+
+  Rank self_;
+  std::vector<wire::Peer> peers_;
+  std::mutex mutex_;
+  std::condition_variable completed_;
+  collective::Executor<float> executor_;
+  collective::CollectiveId started_ = 0;
+  std::optional<Values> result_;
+  /// The last member, because its thread uses the others.
+  std::unique_ptr<wire::Transport> transport_;
+};
+
+/// Runs all collectives at a member. Returns the mean times.
+Result<std::vector<double>> run_at(Member& member, Rank self,
+                                   const std::vector<CollectiveRun>& runs) {
+  const Error no_answer{"a member of the collective does not answer"};
+  std::vector<double> times;
+  for (const CollectiveRun& run : runs) {
+    const auto program =
+        std::make_shared<const collective::Program>(collective::make_program(run.schedule, self));
+    const std::uint32_t slices = slices_of(run);
+    // The first sum is not measured, but its result is checked.
+    auto values = member.run(program, slices, Values(run.elements, static_cast<float>(self + 1)));
+    if (!values) return no_answer;
+    const auto members = static_cast<float>(run.schedule.members);
+    const float sum = members * (members + 1) / 2;
+    if (std::ranges::any_of(*values, [&](float value) { return value != sum; }))
+      return Error{"member " + std::to_string(self) + " has a wrong sum"};
+    std::ranges::fill(*values, 0.0F);
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < run.times; ++i) {
+      values = member.run(program, slices, *std::move(values));
+      if (!values) return no_answer;
+    }
+    times.push_back(seconds_since(start) / static_cast<double>(run.times));
+  }
+  return times;
+}
+
+/// One end of a connection between the caller's process and a child.
+class Connection {
+ public:
+  explicit Connection(int descriptor) : descriptor_(descriptor) {}
+  Connection(Connection&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Connection& operator=(Connection&&) = delete;
+  ~Connection() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  /// Sends a line. Returns false if the other end is closed.
+  [[nodiscard]] bool send(const std::string& line) const {
+    const std::string text = line + "\n";
+    return ::send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(text.size());
+  }
+  /// Waits for a line. Returns nullopt if the other end is closed.
+  [[nodiscard]] std::optional<std::string> receive() const {
+    std::string line;
+    for (char next = 0;;) {
+      const ssize_t count = ::recv(descriptor_, &next, 1, 0);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return std::nullopt;
+      if (next == '\n') return line;
+      line += next;
+    }
+  }
+
+ private:
+  int descriptor_;
+};
+
+/// The child processes. The destructor kills them.
+class Children {
+ public:
+  Children() = default;
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+  ~Children() {
+    for (const pid_t child : processes_) ::kill(child, SIGKILL);
+    for (const pid_t child : processes_) ::waitpid(child, nullptr, 0);
+  }
+
+  /// Starts a process that calls `run` with its connection to this one, and exits.
+  template <class Run>
+  [[nodiscard]] Result<void> start(Run run) {
+    std::array<int, 2> sockets{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0)
+      return Error{"cannot connect a process: " + std::string{std::strerror(errno)}};
+    Connection here{sockets[0]};
+    Connection there{sockets[1]};
+    const pid_t child = ::fork();
+    if (child < 0) return Error{"cannot start a process: " + std::string{std::strerror(errno)}};
+    if (child == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      run(there);
+      std::_Exit(0);
+    }
+    processes_.push_back(child);
+    connections_.push_back(std::move(here));
+    return {};
+  }
+  [[nodiscard]] const std::vector<Connection>& connections() const { return connections_; }
+
+ private:
+  std::vector<pid_t> processes_;
+  std::vector<Connection> connections_;
+};
+
+/// Runs in a child: tells its address, learns those of all, runs the collectives, and says "done",
+/// or why not.
+void run_child(const Connection& parent, Rank self, std::size_t members,
+               const std::vector<CollectiveRun>& runs) {
+  Member member{self};
+  if (auto opened = member.open(); !opened || !parent.send(member.address())) return;
+  std::vector<std::string> addresses;
+  for (std::size_t i = 0; i < members; ++i) {
+    auto address = parent.receive();
+    if (!address) return;
+    addresses.push_back(*std::move(address));
+  }
+  member.connect(addresses);
+  const auto times = run_at(member, self, runs);
+  (void)parent.send(times ? "done" : times.error().message);
+  (void)parent.receive();  // others may still need what was sent last
+}
+
+}  // namespace
+
+std::uint32_t slices_of(const CollectiveRun& run) {
+  double largest = 0;
+  for (const auto& chunk : run.schedule.chunks) largest = std::max(largest, chunk.share);
+  const double bytes = largest * static_cast<double>(run.elements * sizeof(float));
+  return 1 + static_cast<std::uint32_t>(bytes / static_cast<double>(core::range_bytes_max));
+}
+
+Result<std::vector<double>> run_collectives(std::size_t members,
+                                            const std::vector<CollectiveRun>& runs) {
+  Children children;
+  for (Rank self = 1; self < members; ++self)
+    if (auto started = children.start(
+            [&](const Connection& parent) { run_child(parent, self, members, runs); });
+        !started)
+      return std::move(started).error();
+  Member member{0};
+  if (auto opened = member.open(); !opened) return std::move(opened).error();
+  std::vector<std::string> addresses{member.address()};
+  for (const Connection& child : children.connections()) {
+    auto address = child.receive();
+    if (!address) return Error{"a process of the collective has ended"};
+    addresses.push_back(*std::move(address));
+  }
+  for (const Connection& child : children.connections())
+    for (const std::string& address : addresses)
+      if (!child.send(address)) return Error{"a process of the collective has ended"};
+  member.connect(addresses);
+  auto times = run_at(member, 0, runs);
+  if (!times) return times;
+  for (const Connection& child : children.connections()) {
+    const auto answer = child.receive();
+    if (answer != "done") return Error{answer ? *answer : "a process of the collective has ended"};
+  }
+  return times;
+}
+
+}  // namespace starling::program
