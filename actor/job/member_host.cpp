@@ -131,8 +131,18 @@ MemberReport MemberHost::report() const {
   // one that has ended, until the others have made a round.
   const bool has_ended = worker != nullptr && worker->is_done() &&
                          (worker->options().exchange_is_barrier || training().is_done());
-  result.is_paused = worker == nullptr || has_ended || worker->is_waiting() || worker->is_held() ||
-                     postponed_compute_;
+  const bool is_idle = worker == nullptr || has_ended || worker->is_waiting() ||
+                       worker->is_held() || postponed_compute_;
+  // The last messages of a worker may still change the copies of others.
+  const bool is_sending = std::visit(
+      [](const auto& exchange) {
+        if constexpr (requires { exchange.is_sending(); })
+          return exchange.is_sending();
+        else
+          return false;
+      },
+      training().exchange());
+  result.is_paused = is_idle && !is_sending;
   result.worker.tuned = training().tuned();
   if (worker == nullptr) return result;
   result.worker = worker_report(*worker);

@@ -149,8 +149,9 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// True if the exchange can gather the updates of a step (ExchangeOptions::bsp).
   { E::gathers } -> std::convertible_to<bool>;
   /// True if the last step of a round counts only once the exchange has the updates of all workers
-  /// for the round. Then the exchange is itself a barrier like bsp, no member needs to see every
-  /// step, and a worker that joins asks the exchange at which step to begin (Enter).
+  /// for the round, or for the one before if rounds overlap with steps. Then the exchange is itself
+  /// a barrier like bsp, no member needs to see every step, and a worker that joins asks the
+  /// exchange at which step to begin (Enter).
   { E::is_barrier } -> std::convertible_to<bool>;
   /// The form in which members send each other updates.
   { E::content } -> std::convertible_to<ExchangeContent>;

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -21,9 +22,9 @@
 
 #include "starling/actor/wire/transport.hpp"
 #include "starling/base/seconds.hpp"
-#include "starling/engine/exchange/allreduce/messages.hpp"
+#include "starling/engine/exchange/allreduce/round_sum.hpp"
 #include "starling/engine/exchange/collective/executor.hpp"
-#include "starling/engine/exchange/layout.hpp"
+#include "starling/engine/exchange/exchange.hpp"
 
 namespace starling::program {
 namespace {
@@ -33,10 +34,23 @@ using Values = std::vector<float>;
 
 constexpr auto answer_timeout = std::chrono::minutes{1};
 
+/// Cuts a vector as training jobs do.
+core::SumSlices cut(const CollectiveRun& run) {
+  const auto bytes = static_cast<double>(run.elements * sizeof(float));
+  return core::cut_sum(run.schedule, bytes, core::ExchangeOptions{}.window);
+}
+
+/// Returns the window with which all of the runs can do.
+std::uint32_t window_of(const std::vector<CollectiveRun>& runs) {
+  std::uint32_t window = UINT32_MAX;
+  for (const CollectiveRun& run : runs) window = std::min(window, cut(run).window);
+  return window;
+}
+
 /// A member of the group: an executor behind a transport.
 class Member {
  public:
-  explicit Member(Rank self) : self_(self) {}
+  Member(Rank self, std::uint32_t window) : self_(self), executor_({.window = window}) {}
 
   /// Listens at a free port of the loopback.
   [[nodiscard]] Result<void> open() {
@@ -141,7 +155,7 @@ Result<std::vector<double>> run_at(Member& member, Rank self,
   for (const CollectiveRun& run : runs) {
     const auto program =
         std::make_shared<const collective::Program>(collective::make_program(run.schedule, self));
-    const std::uint32_t slices = slices_of(run);
+    const std::uint32_t slices = cut(run).slices;
     // The first sum is not measured, but its result is checked.
     auto values = member.run(program, slices, Values(run.elements, static_cast<float>(self + 1)));
     if (!values) return no_answer;
@@ -215,8 +229,13 @@ class Children {
     if (child < 0) return Error{"cannot start a process: " + std::string{std::strerror(errno)}};
     if (child == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      run(there);
-      std::_Exit(0);
+      ::signal(SIGINT, SIG_DFL);
+      try {
+        run(there);
+      } catch (const std::exception& fault) {
+        (void)there.send(fault.what());
+      }
+      std::_Exit(0);  // without the destructors of what belongs to the caller's process
     }
     processes_.push_back(child);
     connections_.push_back(std::move(here));
@@ -233,7 +252,7 @@ class Children {
 /// or why not.
 void run_child(const Connection& parent, Rank self, std::size_t members,
                const std::vector<CollectiveRun>& runs) {
-  Member member{self};
+  Member member{self, window_of(runs)};
   if (auto opened = member.open(); !opened || !parent.send(member.address())) return;
   std::vector<std::string> addresses;
   for (std::size_t i = 0; i < members; ++i) {
@@ -249,13 +268,6 @@ void run_child(const Connection& parent, Rank self, std::size_t members,
 
 }  // namespace
 
-std::uint32_t slices_of(const CollectiveRun& run) {
-  double largest = 0;
-  for (const auto& chunk : run.schedule.chunks) largest = std::max(largest, chunk.share);
-  const double bytes = largest * static_cast<double>(run.elements * sizeof(float));
-  return 1 + static_cast<std::uint32_t>(bytes / static_cast<double>(core::range_bytes_max));
-}
-
 Result<std::vector<double>> run_collectives(std::size_t members,
                                             const std::vector<CollectiveRun>& runs) {
   Children children;
@@ -264,7 +276,7 @@ Result<std::vector<double>> run_collectives(std::size_t members,
             [&](const Connection& parent) { run_child(parent, self, members, runs); });
         !started)
       return std::move(started).error();
-  Member member{0};
+  Member member{0, window_of(runs)};
   if (auto opened = member.open(); !opened) return std::move(opened).error();
   std::vector<std::string> addresses{member.address()};
   for (const Connection& child : children.connections()) {

@@ -20,10 +20,6 @@ struct CollectiveRun {
   std::size_t times = 1;
 };
 
-/// Returns into how many slices Executor cuts each chunk, so that pieces have at most 256 KiB, as
-/// in training jobs.
-[[nodiscard]] std::uint32_t slices_of(const CollectiveRun& run);
-
 /// Runs all of them, in this order, among so many members. Returns for each run the mean wall time
 /// of a collective at member 0, in seconds. Returns an Error if a process cannot be started, if a
 /// member does not answer for a minute, or if a sum is wrong. Requires: the caller's process has no

@@ -11,7 +11,8 @@
 
 namespace starling::program {
 
-/// A claim, and the same figure in live runs. The status judges the simulated figure.
+/// A claim, and the same figure in live runs. The status judges the simulated figure,
+/// or the live one if nothing is simulated.
 struct ComparedClaim {
   Claim simulated;
   std::string live;

@@ -35,7 +35,8 @@ struct WorkerOptions {
   /// joins first announces itself (Enter), which counts as a step.
   bool bsp = false;
   /// True if the exchange is itself the barrier: an update counts once all workers have made the
-  /// step, and the exchange says at which step a worker that joins begins.
+  /// step, or the one before if rounds overlap with steps, and the exchange says at which step a
+  /// worker that joins begins.
   bool exchange_is_barrier = false;
   /// True if the worker asks before each step which ranges the step needs (Plan). False if each
   /// step needs all ranges.

@@ -68,12 +68,9 @@ class TypedRoundSum final : public RoundSum {
     const auto schedule = make_sum_schedule(options, bytes);
     program_ = std::make_shared<const collective::Program>(
         collective::make_program(schedule, options.self));
-    double largest = 0;
-    for (const auto& chunk : schedule.chunks) largest = std::max(largest, chunk.share);
-    const auto window =
-        std::clamp<std::size_t>(options.window / schedule.chunks.size(), 1, slices_in_progress_max);
-    executor_ = collective::Executor<T>{{.window = static_cast<std::uint32_t>(window)}};
-    slices_ = 1 + static_cast<std::uint32_t>(largest * bytes / piece_bytes_max);
+    const auto [slices, window] = cut_sum(schedule, bytes, options.window);
+    executor_ = collective::Executor<T>{{.window = window}};
+    slices_ = slices;
   }
 
   [[nodiscard]] bool can_start() const override {
@@ -224,6 +221,14 @@ class TypedRoundSum final : public RoundSum {
 };
 
 }  // namespace
+
+SumSlices cut_sum(const collective::Schedule& schedule, double bytes, std::size_t window) {
+  double largest = 0;
+  for (const auto& chunk : schedule.chunks) largest = std::max(largest, chunk.share);
+  return {.slices = 1 + static_cast<std::uint32_t>(largest * bytes / piece_bytes_max),
+          .window = static_cast<std::uint32_t>(
+              std::clamp<std::size_t>(window / schedule.chunks.size(), 1, slices_in_progress_max))};
+}
 
 std::unique_ptr<RoundSum> make_round_sum(const RoundSumOptions& options) {
   STARLING_CHECK(options.self < options.workers && options.workers <= allreduce_workers_max);

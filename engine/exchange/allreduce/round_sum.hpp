@@ -76,6 +76,17 @@ class RoundSum {
   virtual void apply(std::vector<RangeValues>& ranges) = 0;
 };
 
+/// How a sum is cut, so that its pieces are small, and few of them are in flight.
+struct SumSlices {
+  /// Each chunk is cut into so many slices, of at most range_bytes_max bytes.
+  std::uint32_t slices = 1;
+  /// collective::ExecutorOptions::window.
+  std::uint32_t window = 1;
+};
+/// Cuts a vector of `bytes`. `window` is ExchangeOptions::window.
+[[nodiscard]] SumSlices cut_sum(const collective::Schedule& schedule, double bytes,
+                                std::size_t window);
+
 /// Requires: 1 <= workers <= allreduce_workers_max, self < workers.
 [[nodiscard]] std::unique_ptr<RoundSum> make_round_sum(const RoundSumOptions& options);
 

@@ -197,7 +197,10 @@ bool Rounds::on(const Context& context, MemberId from, const SumProgress& progre
 
 // --- members ------------------------------------------------------------------------------------
 
+/// A complete sum that waits for the worker's next step is applied now: it might be the only one
+/// with the last update of a worker that is gone.
 void Rounds::on_configuration(const Context& context, const ConfigurationPtr& next, Epoch former) {
+  if (is_ready_ && sum_->is_complete()) complete_round(context);
   configuration_ = next;
   if (!options_.self.works) return;
   begin_epoch(context);

@@ -107,7 +107,7 @@ void GossipExchange::send_next(const Context& context) {
   std::erase_if(sendings_, [&](const Sending& sending) {
     return sending.next == ranges() && sending.in_flight == 0;
   });
-  if (writing_ && sendings_.size() <= rule_.lag)
+  if (writing_ && (sendings_.empty() || sendings_.front().step + rule_.lag > *writing_))
     context.out.push_back(Written{*std::exchange(writing_, std::nullopt)});
   hand_over(context);
 }

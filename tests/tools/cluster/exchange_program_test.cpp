@@ -22,7 +22,8 @@ using Elastic = Nodes;
 using Compression = Nodes;
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, WholeModels,
-                         testing::Values("broadcast", "gossip", "allreduce", "average:every=3",
+                         testing::Values("broadcast", "gossip", "gossip:lag=1", "allreduce",
+                                         "allreduce:ring,overlap", "average:every=3",
                                          "leader:every=2,group=2,pull=0.2"));
 
 /// Member 0, which answers for the model, is on node a.

@@ -159,6 +159,10 @@ Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::Tr
   if (!deal) return std::move(deal).error();
   ModelCut cut{*std::move(states), options.job.former_deals, {}};
   for (const auto& [worker, updates] : updates_) cut.updates += updates;
+  // Steps after the model's round are made again.
+  if (barrier::is_bsp(options.job.barrier))
+    for (const auto& [worker, entry] : entries)
+      cut.updates -= entry.step - std::min(entry.step, cut.states.front().round);
   if (*deal) {
     auto former = end_deal(**deal, options, samples, cut.states);
     if (!former) return std::move(former).error();

@@ -64,9 +64,10 @@ void add_costs(ExchangeClaims& list, const ExchangeStudy& study) {
            fmt::format("{:.2f}", all.trees_rate / all.rings_rate),
            std::abs(all.trees_rate / all.rings_rate - 1) < 0.02);
   const TopologyRates& six = study.topologies.back();
-  list.add("Blink: on 6 devices, trees are at least twice as fast as a ring (" + six.name + ")",
+  list.add("Blink: on 6 devices, trees send at least twice as fast as a ring of one lane (" +
+               six.name + ")",
            "2 or more",
-           fmt::format("{:.2f}; {:.2f} times the {:.0f} rings that have lanes of their own",
+           fmt::format("{:.2f}; {:.2f} times all {:.0f} rings that have lanes of their own",
                        six.trees_rate, six.trees_rate / six.rings_rate, six.rings_rate),
            six.trees_rate >= 2);
 }

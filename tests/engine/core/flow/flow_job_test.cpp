@@ -378,6 +378,7 @@ std::string run_seed(std::uint64_t seed, Sabotage sabotage = Sabotage::none) {
 TEST(FlowChaos, GivesTheResultOfOneThread) {
   const std::uint64_t first = flow::number_from("STARLING_FLOW_FIRST", 1);
   const std::uint64_t last = flow::number_from("STARLING_FLOW_SEEDS", 300);
+  ASSERT_LE(first, last) << "STARLING_FLOW_SEEDS is the last seed";
   int wrong = 0;
   for (std::uint64_t seed = first; seed <= last && wrong < 10; ++seed) {
     const std::string why = run_seed(seed);
