@@ -15,8 +15,9 @@ void MemberHost::on_computed(const Computed& computed) {
   if (timeline_ != nullptr) timeline_->hold_back(job_context_->now());
 }
 
-/// During a pause, postpones the computation. A pause takes effect here, because at this time every
-/// owner has all updates that the worker has pushed.
+/// During a pause, postpones the computation. A pause takes effect here, because at this time the
+/// worker has handed all of its updates to the exchange; is_sending() says whether some are under
+/// way.
 void MemberHost::execute(core::Compute& compute) {
   const core::Time now = job_context_->now();
   if (now >= paused_until_) return begin_computation(compute);

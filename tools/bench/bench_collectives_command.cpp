@@ -32,10 +32,15 @@ std::size_t times_of(std::uint64_t bytes) {
   return std::clamp<std::uint64_t>((std::uint64_t{64} << 20U) / bytes, 1, 200);
 }
 
-/// Measures all sizes with all algorithms; in each repeat, all take their turn.
-Result<std::vector<MeasuredCollective>> measure(const BenchCollectivesOptions& options) {
-  std::vector<MeasuredCollective> all;
-  std::vector<CollectiveRun> one_repeat;
+/// The collectives of one repeat, and what each of them is, in the same order.
+struct CollectivePlan {
+  std::vector<CollectiveRun> runs;
+  std::vector<MeasuredCollective> collectives;
+};
+
+/// Plans all sizes with all algorithms. An Error says which option is bad.
+Result<CollectivePlan> make_plan(const BenchCollectivesOptions& options) {
+  CollectivePlan plan;
   for (const std::uint64_t bytes : options.bytes)
     for (const std::string& text : options.algorithms) {
       auto algorithm = collective::parse_algorithm(text);
@@ -47,18 +52,22 @@ Result<std::vector<MeasuredCollective>> measure(const BenchCollectivesOptions& o
       auto schedule = collective::make_schedule(*algorithm, collective::Operation::all_reduce,
                                                 options.members, 0);
       if (!schedule) return std::move(schedule).error().within("--collective");
-      one_repeat.push_back(
+      plan.runs.push_back(
           {*std::move(schedule), std::max<std::size_t>(1, bytes / sizeof(float)), times_of(bytes)});
-      all.push_back({bytes, print(*algorithm)});
+      plan.collectives.push_back({bytes, print(*algorithm)});
     }
+  return plan;
+}
+
+/// Measures the collectives; in each repeat, all take their turn. An Error says why one failed.
+Result<std::vector<MeasuredCollective>> measure(const BenchCollectivesOptions& options,
+                                                const CollectivePlan& plan) {
   std::vector<CollectiveRun> runs;
   for (std::uint64_t i = 0; i < options.repeats; ++i)
-    runs.insert(runs.end(), one_repeat.begin(), one_repeat.end());
+    runs.insert(runs.end(), plan.runs.begin(), plan.runs.end());
   const auto times = run_collectives(options.members, runs);
-  if (!times) {
-    print_error(times.error().message);
-    return std::vector<MeasuredCollective>{};
-  }
+  if (!times) return times.error();
+  auto all = plan.collectives;
   for (std::size_t i = 0; i < times->size(); ++i) all[i % all.size()].times.push_back((*times)[i]);
   return all;
 }
@@ -94,8 +103,7 @@ std::string table_of(const BenchCollectivesOptions& options,
   }
   return fmt::format(
       "{}\nall-reduce of floats among {} processes over TCP on the loopback: the time of one, the "
-      "median of "
-      "{}\n\n{}",
+      "median of {}\n\n{}",
       print(this_machine()), options.members, print_count(options.repeats, "repeat"),
       plain_text(table));
 }
@@ -103,9 +111,13 @@ std::string table_of(const BenchCollectivesOptions& options,
 }  // namespace
 
 Result<int> bench_collectives_command(const BenchCollectivesOptions& options) {
-  const auto all = measure(options);
-  if (!all) return all.error();
-  if (all->empty()) return job_failed;
+  const auto plan = make_plan(options);
+  if (!plan) return plan.error();
+  const auto all = measure(options, *plan);
+  if (!all) {
+    print_error(all.error().message);
+    return job_failed;
+  }
   return write_stdout(options.json ? json_of(options, *all) : table_of(options, *all), done);
 }
 

@@ -22,6 +22,7 @@
 
 #include "starling/actor/wire/transport.hpp"
 #include "starling/base/seconds.hpp"
+#include "starling/engine/exchange/allreduce/pieces.hpp"
 #include "starling/engine/exchange/allreduce/round_sum.hpp"
 #include "starling/engine/exchange/collective/executor.hpp"
 #include "starling/engine/exchange/exchange.hpp"
@@ -33,6 +34,8 @@ using collective::Rank;
 using Values = std::vector<float>;
 
 constexpr auto answer_timeout = std::chrono::minutes{1};
+/// The group never changes.
+constexpr core::Epoch epoch = 1;
 
 /// Cuts a vector as training jobs do.
 core::SumSlices cut(const CollectiveRun& run) {
@@ -88,15 +91,9 @@ class Member {
     collective::Effects<float> effects;
     std::unique_lock lock{mutex_};
     if (const auto* piece = std::get_if<core::SumPiece>(&message)) {
-      (void)executor_.on(
-          effects, from,
-          collective::Piece<float>{piece->sum,
-                                   piece->slice,
-                                   piece->chunk,
-                                   piece->move_round,
-                                   {piece->values.buffer, piece->values.as<float>()}});
+      (void)executor_.on(effects, from, core::to_piece<float>(*piece));
     } else if (const auto* progress = std::get_if<core::SumProgress>(&message)) {
-      (void)executor_.on(effects, from, collective::Progress{progress->sum, progress->slices});
+      (void)executor_.on(effects, from, core::to_progress(*progress));
     }
     execute(std::move(effects), lock);
   }
@@ -118,22 +115,12 @@ class Member {
     core::Envelope envelope;
     envelope.from = self_;
     envelope.to = send.to;
-    envelope.packet.payload = std::make_shared<const core::PeerMessage>(message_of(send.message));
+    envelope.packet.payload = std::make_shared<const core::PeerMessage>(std::visit(
+        [](const auto& message) { return core::PeerMessage{core::to_message(message, epoch)}; },
+        send.message));
     wire::Frame frame = wire::encode(1, self_ + 1, envelope);
     const auto traffic_class = wire::traffic_class_of(frame);
     transport_->send(peers_[send.to], traffic_class, std::move(frame));
-  }
-
-  static core::PeerMessage message_of(const collective::Message<float>& message) {
-    if (const auto* progress = std::get_if<collective::Progress>(&message))
-      return core::SumProgress{1, progress->collective, progress->slices};
-    const auto& piece = std::get<collective::Piece<float>>(message);
-    core::SumPiece sent{1, piece.collective, piece.slice, piece.chunk, piece.round, {}};
-    const auto& [owner, elements] = piece.values;
-    if (!elements.empty())
-      sent.values = {core::Buffer::view(owner, std::as_bytes(elements), sizeof(float)), 0,
-                     elements.size(), nullptr};
-    return sent;
   }
 
   Rank self_;

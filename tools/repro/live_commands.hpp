@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "starling/base/result.hpp"
 #include "starling/tools/registry/registry.hpp"
@@ -16,6 +17,9 @@ struct LiveReproOptions {
   /// The wall time of each live run.
   std::chrono::nanoseconds live = std::chrono::seconds{8};
 };
+
+/// Returns the flags that run a report's command again with these options.
+[[nodiscard]] std::string flags_of(const LiveReproOptions& options);
 
 /// Runs barriers of the literature, simulated and live, and writes a report. Returns the exit code,
 /// or an Error if the input is bad.

@@ -26,6 +26,30 @@ std::vector<std::string> possible_plot_name(const std::string& path) {
   return {file.filename().string()};
 }
 
+/// Sets `is_complete` to false if the pictures could not be drawn although gnuplot is installed.
+Result<void> write_report(const ReportOutputs& outputs, const DataFiles& files, Document& document,
+                          const std::vector<Plot>& plots, bool& is_complete) {
+  const std::string folder = data_folder(outputs);
+  for (const auto& [name, content] : files)
+    if (auto put = replace_file(path_inside(folder, name), content); !put) return put;
+  if (auto put = write_plot_sources(plots, folder); !put) return put;
+  if (auto drawn = draw_all(document, plots, folder); !drawn) {
+    print_error(outputs.out + " has no pictures; their data is in " + folder + ": " +
+                drawn.error().message);
+    is_complete = !has_gnuplot();
+  }
+  if (auto put = replace_file(outputs.out, html_text(document)); !put) return put;
+  if (outputs.markdown.empty()) return {};
+  return write_page(document, outputs.markdown, outputs.page);
+}
+
+std::string outputs_text(const ReportOutputs& outputs) {
+  std::string text = "report  " + outputs.out + "\ndata    " + data_folder(outputs) + "\n";
+  if (!outputs.markdown.empty())
+    text += "page    " + path_inside(outputs.markdown, outputs.page) + "\n";
+  return text;
+}
+
 }  // namespace
 
 Result<std::vector<OutputFolder>> prepare_report(const ReportOutputs& outputs,
@@ -52,27 +76,14 @@ Result<std::vector<OutputFolder>> prepare_report(const ReportOutputs& outputs,
   return folders;
 }
 
-Result<void> write_report(const ReportOutputs& outputs, const DataFiles& files, Document& document,
-                          const std::vector<Plot>& plots, bool& is_complete) {
-  const std::string folder = data_folder(outputs);
-  for (const auto& [name, content] : files)
-    if (auto put = replace_file(path_inside(folder, name), content); !put) return put;
-  if (auto put = write_plot_sources(plots, folder); !put) return put;
-  if (auto drawn = draw_all(document, plots, folder); !drawn) {
-    print_error(outputs.out + " has no pictures; their data is in " + folder + ": " +
-                drawn.error().message);
-    is_complete = !has_gnuplot();
+Result<int> finish_report(const ReportOutputs& outputs, const DataFiles& files, Document& document,
+                          const std::vector<Plot>& plots) {
+  bool is_complete = true;
+  if (auto written = write_report(outputs, files, document, plots, is_complete); !written) {
+    print_error(written.error().message);
+    return job_failed;
   }
-  if (auto put = replace_file(outputs.out, html_text(document)); !put) return put;
-  if (outputs.markdown.empty()) return {};
-  return write_page(document, outputs.markdown, outputs.page);
-}
-
-std::string outputs_text(const ReportOutputs& outputs) {
-  std::string text = "report  " + outputs.out + "\ndata    " + data_folder(outputs) + "\n";
-  if (!outputs.markdown.empty())
-    text += "page    " + path_inside(outputs.markdown, outputs.page) + "\n";
-  return text;
+  return write_stdout(outputs_text(outputs), is_complete ? done : job_failed);
 }
 
 }  // namespace starling::program

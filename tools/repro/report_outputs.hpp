@@ -34,13 +34,10 @@ using DataFiles = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] Result<std::vector<OutputFolder>> prepare_report(
     const ReportOutputs& outputs, const std::vector<std::string>& names);
 
-/// Writes the data, draws the plots into the document, and writes the document. Sets `is_complete`
-/// to false if the pictures could not be drawn although gnuplot is installed.
-[[nodiscard]] Result<void> write_report(const ReportOutputs& outputs, const DataFiles& files,
-                                        Document& document, const std::vector<Plot>& plots,
-                                        bool& is_complete);
-
-/// Returns lines that name the outputs.
-[[nodiscard]] std::string outputs_text(const ReportOutputs& outputs);
+/// Writes the data, draws the plots into the document, writes the document, and prints the names of
+/// the outputs. Returns the exit code of the command: job_failed if an output could not be written,
+/// or if the pictures could not be drawn although gnuplot is installed.
+[[nodiscard]] Result<int> finish_report(const ReportOutputs& outputs, const DataFiles& files,
+                                        Document& document, const std::vector<Plot>& plots);
 
 }  // namespace starling::program

@@ -1,5 +1,7 @@
 #include "starling/tools/repro/repro_arguments.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <string>
 #include <utility>
@@ -58,6 +60,7 @@ const std::vector<KeyDescription>& exchanges_keys() {
     auto all = report_keys("exchanges",
                            "2 seeds, fewer workers and short jobs, to see that everything works",
                            exchanges_seeds);
+    std::erase_if(all, [](const KeyDescription& key) { return key.name == "threads"; });
     all.push_back({"live", ValueType::duration, "T",
                    "wall time of each of the 2 live runs that overlap, 1s to 10min [8s]",
                    "Options"});
@@ -115,6 +118,11 @@ Result<LiveReproOptions> live_options(const Settings& settings, const std::strin
 
 }  // namespace
 
+std::string flags_of(const LiveReproOptions& options) {
+  return fmt::format("--seed {} --seeds {} --live {}{}", options.report.seed, options.report.seeds,
+                     print_duration(options.live), options.report.quick ? " --quick" : "");
+}
+
 ReproArguments::ReproArguments(CLI::App& program)
     : repro_(program, "repro", "reproduce a paper's experiments as a report"),
       psp_(repro_.app(), "psp", "Probabilistic Synchronous Parallel: what the paper simulated",
@@ -137,8 +145,8 @@ ReproArguments::ReproArguments(CLI::App& program)
   exchanges_.command().set_footer(
       "\nComputes what collectives cost, simulates gossip, rounds that overlap with steps and "
       "averages\nmessage by message, and trains a perceptron live under every exchange. Takes "
-      "about a "
-      "minute.\nExit codes: as for barriers.");
+      "about a minute.\n"
+      "Exit codes: as for barriers.");
 }
 
 Result<int> ReproArguments::run(const Registry& registry) const {

@@ -50,19 +50,6 @@ Document document_of(const ExperimentRunner& runner, ExperimentResults& results)
   return document;
 }
 
-/// Writes the report and its data. Sets `is_complete` to false if the pictures could not be drawn
-/// although gnuplot is installed.
-Result<void> write_all(const ReproOptions& options, const ExperimentRunner& runner,
-                       bool& is_complete) {
-  ExperimentResults results;
-  Document document = document_of(runner, results);
-  const DataFiles files{{"runs.csv", runs_csv(runner)},
-                        {"learning.csv", learning_csv(runner)},
-                        {"claims.csv", csv_text(claims_table(results))},
-                        {"summary.json", summary_json(runner, results)}};
-  return write_report(outputs_of(options), files, document, results.plots, is_complete);
-}
-
 }  // namespace
 
 Result<int> repro_psp_command(const ReproOptions& options) {
@@ -80,12 +67,13 @@ Result<int> repro_psp_command(const ReproOptions& options) {
                            .quiet = options.quiet}};
   for (const Experiment& experiment : psp_experiments()) experiment.request_runs(runner);
   runner.run();
-  bool is_complete = true;
-  if (auto written = write_all(options, runner, is_complete); !written) {
-    print_error(written.error().message);
-    return job_failed;
-  }
-  return write_stdout(outputs_text(outputs_of(options)), is_complete ? done : job_failed);
+  ExperimentResults results;
+  Document document = document_of(runner, results);
+  const DataFiles files{{"runs.csv", runs_csv(runner)},
+                        {"learning.csv", learning_csv(runner)},
+                        {"claims.csv", csv_text(claims_table(results))},
+                        {"summary.json", summary_json(runner, results)}};
+  return finish_report(outputs_of(options), files, document, results.plots);
 }
 
 }  // namespace starling::program

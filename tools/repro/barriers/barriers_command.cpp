@@ -30,21 +30,13 @@ Result<int> repro_barriers_command(const Registry& registry, const LiveReproOpti
     print_error(study.error().message);
     return job_failed;
   }
-  StudyReport report =
-      report_of(*study, fmt::format("--seed {} --seeds {} --live {}{}", options.seed, options.seeds,
-                                    print_duration(all.live), options.quick ? " --quick" : ""));
+  StudyReport report = report_of(*study, flags_of(all));
   const DataFiles files{{"runs.csv", study_runs_csv(*study)},
                         {"live.csv", live_csv(*study)},
                         {"map.csv", map_csv(*study)},
                         {"claims.csv", csv_text(compared_claims_table(report.claims))},
                         {"summary.json", study_json(*study, report.claims)}};
-  bool is_complete = true;
-  if (auto written = write_report(outputs, files, report.document, report.plots, is_complete);
-      !written) {
-    print_error(written.error().message);
-    return job_failed;
-  }
-  return write_stdout(outputs_text(outputs), is_complete ? done : job_failed);
+  return finish_report(outputs, files, report.document, report.plots);
 }
 
 }  // namespace starling::program

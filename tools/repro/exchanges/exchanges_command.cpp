@@ -23,19 +23,11 @@ Result<int> repro_exchanges_command(const Registry& registry, const LiveReproOpt
     print_error(study.error().message);
     return job_failed;
   }
-  ExchangeReport report =
-      report_of(*study, fmt::format("--seed {} --seeds {} --live {}{}", options.seed, options.seeds,
-                                    print_duration(all.live), options.quick ? " --quick" : ""));
+  ExchangeReport report = report_of(*study, flags_of(all));
   const DataFiles files{{"learning.csv", learning_csv(*study)},
                         {"claims.csv", csv_text(compared_claims_table(report.claims))},
                         {"summary.json", study_json(*study, report.claims)}};
-  bool is_complete = true;
-  if (auto written = write_report(outputs, files, report.document, report.plots, is_complete);
-      !written) {
-    print_error(written.error().message);
-    return job_failed;
-  }
-  return write_stdout(outputs_text(outputs), is_complete ? done : job_failed);
+  return finish_report(outputs, files, report.document, report.plots);
 }
 
 }  // namespace starling::program
