@@ -48,11 +48,13 @@ Result<Settings> without_device(const Registry& registry, Settings job) {
 
 /// Returns the settings that nodes receive. They include the defaults of the most important
 /// settings, so that `status` can show them. They have the layers of a net in place of `net:FILE`,
-/// because nodes may not have that file.
+/// and links in place of `trees:FILE`, because nodes may not have these files.
 wire::JobSettings settings_for_nodes(Settings job, const PreparedRun& ready) {
   const auto& options = ready.resolved.options.job;
   std::erase_if(job, [](const Setting& setting) { return setting.key == "model"; });
   job.push_back({"model", ready.model->print(), "--model"});
+  for (Setting& setting : job)
+    if (setting.key == "exchange") setting.text = options.exchange;
   for (const auto& [key, text] : {std::pair{"data", ready.job.data.data},
                                   {"mode", core::print(options.mode)},
                                   {"barrier", barrier::print(options.barrier)}})

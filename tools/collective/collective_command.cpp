@@ -1,4 +1,5 @@
 #include "starling/tools/collective/collective_command.hpp"
+#include "starling/tools/job/topology_file.hpp"
 
 #include <array>
 #include <memory>
@@ -53,19 +54,18 @@ Result<void> put_options(collective::Task& task, collective::Network& network,
   return put_network(network, settings);
 }
 
-/// Reads the topology of packed trees, whose number of members becomes the default.
-Result<void> read_topology(Algorithm& algorithm, collective::Task& task,
+/// Gives packed trees and the network the same links, whose number of members becomes the default.
+Result<void> take_topology(Algorithm& algorithm, collective::Task& task,
                            collective::Network& network) {
   auto* const trees = std::get_if<collective::PackedTrees>(&algorithm);
   if (trees == nullptr) return {};
-  const auto text =
-      read_text(trees->file, std::size_t{1} << 20U, "a topology of lines A B [LANES]");
-  if (!text) return text.error();
-  auto topology = collective::Topology::parse(*text, trees->file);
-  if (!topology) return std::move(topology).error();
-  task.members = topology->members;
-  network.topology = std::make_shared<const collective::Topology>(*std::move(topology));
-  trees->topology = network.topology;
+  if (trees->topology == nullptr) {
+    auto topology = read_topology(trees->file);
+    if (!topology) return std::move(topology).error();
+    trees->topology = std::make_shared<const collective::Topology>(*std::move(topology));
+  }
+  task.members = trees->topology->members;
+  network.topology = trees->topology;
   return {};
 }
 
@@ -102,7 +102,7 @@ Result<int> collective_command(const std::string& name, const Settings& settings
     auto parsed = collective::parse_algorithm(name);
     if (!parsed) return std::move(parsed).error().within("ALGORITHM");
     algorithm = *std::move(parsed);
-    if (auto read = read_topology(algorithm, task, network); !read) return std::move(read).error();
+    if (auto read = take_topology(algorithm, task, network); !read) return std::move(read).error();
   }
   if (auto given = put_options(task, network, settings); !given) return std::move(given).error();
   if (name.empty()) return compare(task, network, settings);

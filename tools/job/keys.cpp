@@ -12,6 +12,7 @@
 #include "starling/engine/core/mode.hpp"
 #include "starling/engine/core/training/exchanges.hpp"
 #include "starling/tools/job/target.hpp"
+#include "starling/tools/job/topology_file.hpp"
 #include "starling/tools/registry/device.hpp"
 
 namespace starling::program {
@@ -98,8 +99,7 @@ Result<void> put_seed(Job& job, Text text) {
 
 Result<void> put_exchange(Job& job, Text text) {
   if (auto known = core::check_exchange(text); !known) return known;
-  job.train.job.exchange = text;
-  return {};
+  return put(job.train.job.exchange, with_links(text));
 }
 
 Result<void> put_model(Job& job, Text text) {

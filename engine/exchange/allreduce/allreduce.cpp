@@ -45,6 +45,12 @@ Result<AllreduceRule> parse_allreduce(std::string_view name) {
                                                         : argument);
 }
 
+std::string print(const AllreduceRule& rule) {
+  const std::string name{AllreduceExchange::name};
+  if (rule.algorithm.empty()) return rule.overlaps ? name + ":" + std::string{overlap} : name;
+  return name + ":" + rule.algorithm + std::string{rule.overlaps ? comma_overlap : ""};
+}
+
 AllreduceExchange::AllreduceExchange(const ExchangeOptions& options)
     : Rounds(options, [&] {
         AllreduceRule rule = parse_allreduce(options.name).value();

@@ -28,15 +28,17 @@ struct AllreduceRule {
 
 /// Reads "allreduce:ALGORITHM,overlap", in which both parts may be missing. Refuses others.
 [[nodiscard]] Result<AllreduceRule> parse_allreduce(std::string_view name);
+/// Returns text that parse_allreduce() reads back.
+[[nodiscard]] std::string print(const AllreduceRule& rule);
 
 /// One member's part of the exchange (rounds.hpp).
 class AllreduceExchange : public Rounds {
  public:
   static constexpr std::string_view name = "allreduce";
   /// These are examples, the first of which is the default.
-  static constexpr std::array<std::string_view, 9> arguments{"auto",        "ring",      "tree",
-                                                             "double-tree", "halving",   "parts",
-                                                             "groups:4",    "bcube:k=2", "overlap"};
+  static constexpr std::array<std::string_view, 10> arguments{
+      "auto",  "ring",     "tree",      "double-tree",         "halving",
+      "parts", "groups:4", "bcube:k=2", "trees:0-1+1-2+2-3x2", "overlap"};
   static constexpr std::string_view summary =
       "every worker has the whole model, and in each step all workers sum their updates";
   static constexpr ExchangeContent content = ExchangeContent::sums;

@@ -85,6 +85,34 @@ std::uint32_t Topology::lanes(Rank from, Rank to) const {
   return 0;
 }
 
+bool is_links(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789-x+") == std::string_view::npos;
+}
+
+Result<Topology> Topology::parse_links(std::string_view text) {
+  std::string lines;
+  for (const std::string_view link : split(text, '+')) {
+    if (std::ranges::count(link, '-') != 1 || std::ranges::count(link, 'x') > 1 ||
+        link.find('x') < link.find('-'))
+      return Error{"link " + quote(link) + "; valid: A-B or A-BxLANES, such as 0-3x2"};
+    lines += std::string{link} + "\n";
+  }
+  std::ranges::replace(lines, '-', ' ');
+  std::ranges::replace(lines, 'x', ' ');
+  return parse(lines, "links");
+}
+
+std::string print(const Topology& topology) {
+  std::string text;
+  for (const Link& link : topology.links) {
+    if (link.from > link.to) continue;
+    if (!text.empty()) text += '+';
+    text += std::to_string(link.from) + "-" + std::to_string(link.to);
+    if (link.lanes != 1) text += "x" + std::to_string(link.lanes);
+  }
+  return text;
+}
+
 Topology part_of(const Topology& whole, std::span<const Rank> members) {
   Topology part{.members = members.size()};
   for (Rank a = 0; a < members.size(); ++a)

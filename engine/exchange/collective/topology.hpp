@@ -33,11 +33,20 @@ struct Topology {
   /// member is not reachable. Errors begin with `path`, and name the line.
   static Result<Topology> parse(std::string_view text, const std::string& path);
 
+  /// Reads links on one line, as print() writes them: `0-1+0-3x2` is one lane between members 0 and
+  /// 1, and two between 0 and 3. Refuses what parse() refuses; errors name the number of the link.
+  static Result<Topology> parse_links(std::string_view text);
+
   /// Returns the number of lanes from one member to another; 0 if there is no link.
   [[nodiscard]] std::uint32_t lanes(Rank from, Rank to) const;
 
   bool operator==(const Topology&) const = default;
 };
+
+/// Returns true if Topology::parse_links() is to read a text, which may be the name of a file, too.
+[[nodiscard]] bool is_links(std::string_view text);
+/// Returns the links on one line, which Topology::parse_links() reads.
+[[nodiscard]] std::string print(const Topology& topology);
 
 /// Returns the part of a topology that links some of its members, numbered anew in their order.
 [[nodiscard]] Topology part_of(const Topology& whole, std::span<const Rank> members);

@@ -7,8 +7,9 @@ namespace starling::collective {
 namespace {
 
 TEST(Algorithms, AreReadBackAsPrinted) {
-  for (const std::string text : {"ring", "tree", "double-tree", "halving", "parts", "groups:4",
-                                 "groups:7", "bcube:k=2", "bcube:k=3", "trees:some.txt"}) {
+  for (const std::string text :
+       {"ring", "tree", "double-tree", "halving", "parts", "groups:4", "groups:7", "bcube:k=2",
+        "bcube:k=3", "trees:some.txt", "trees:0-1x2+1-2"}) {
     const auto algorithm = parse_algorithm(text);
     ASSERT_TRUE(algorithm) << algorithm.error().message;
     EXPECT_EQ(print(*algorithm), text);
@@ -35,7 +36,14 @@ TEST(Algorithms, WithMistakesAreRefused) {
       {"groups:x", "groups: the size of groups: 'x'"},
       {"bcube:k=0", "bcube: k="},
       {"bcube:n=2", "bcube: "},
-      {"trees", "trees: the topology's file is missing; valid: trees:FILE"}};
+      {"trees", "trees: the topology's file is missing; valid: trees:FILE"},
+      {"trees:0-1+2", "trees: link '2'; valid: A-B or A-BxLANES, such as 0-3x2"},
+      {"trees:0x1-2", "trees: link '0x1-2'; valid: A-B or A-BxLANES"},
+      {"trees:0-1+", "trees: link ''; valid: A-B or A-BxLANES"},
+      {"trees:0-1+2-3", "trees: links: no links lead from member 0 to member 2"},
+      {"trees:0-1+1-0", "trees: links:2: members 1 and 0 have a link already"},
+      {"trees:0-64", "trees: links:1: member '64'"},
+      {"trees:0-1x0", "trees: links:1: lanes '0'"}};
   for (const auto& [text, error] : cases) {
     const auto algorithm = parse_algorithm(text);
     ASSERT_FALSE(algorithm) << text;
@@ -61,6 +69,9 @@ TEST(Algorithms, RefuseMembersThatDoNotFit) {
   const PackedTrees trees{"t.txt",
                           std::make_shared<Topology>(Topology::parse("0 1\n", "t.txt").value())};
   EXPECT_EQ(error(trees, 3), "trees:t.txt: t.txt has 2 members, and 3 are asked for; valid: 2");
+  EXPECT_EQ(error(parse_algorithm("trees:t.txt").value(), 2),
+            "trees:t.txt: t.txt is a file, which was not read; valid: links such as 0-1+0-3x2");
+  EXPECT_EQ(error(parse_algorithm("trees:0-1").value(), 2), "");
 }
 
 TEST(Operations, AreReadBackAsNamed) {

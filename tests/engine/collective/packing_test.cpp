@@ -172,5 +172,14 @@ TEST(Topologies, WithMistakesAreRefusedByLine) {
   }
 }
 
+TEST(Topology, IsReadBackFromItsLinksOnOneLine) {
+  const Topology dgx = Topology::parse(dgx_1v, "dgx").value();
+  EXPECT_TRUE(is_links(print(dgx)));
+  EXPECT_EQ(Topology::parse_links(print(dgx)).value(), dgx);
+  EXPECT_EQ(print(Topology::parse_links("1-0x3+2-1").value()), "0-1x3+1-2");
+  EXPECT_FALSE(is_links("0-1.txt"));
+  EXPECT_FALSE(is_links(""));
+}
+
 }  // namespace
 }  // namespace starling::collective

@@ -19,19 +19,27 @@ struct PackedTrees {
   static constexpr std::string_view summary =
       "spanning trees packed into the links that FILE lists, lines A B [LANES]";
 
+  /// A file, or links that Topology::parse_links() reads.
   std::string file{};
-  /// The content of the file, which the caller of the parser reads.
+  /// The links. The caller of the parser reads them if they are in a file.
   std::shared_ptr<const Topology> topology = nullptr;
 
   static PackedTrees parse(SpecReader& reader) {
     PackedTrees trees{.file = reader.positional()};
     if (trees.file.empty()) reader.refuse("the topology's file is missing; valid: trees:FILE");
+    if (!is_links(trees.file)) return trees;
+    auto links = Topology::parse_links(trees.file);
+    if (links)
+      trees.topology = std::make_shared<const Topology>(*std::move(links));
+    else
+      reader.refuse(links.error().message);
     return trees;
   }
   [[nodiscard]] std::string options() const { return file; }
 
-  /// Requires: the topology was read.
   [[nodiscard]] Result<void> check(std::size_t members) const {
+    if (topology == nullptr)
+      return Error{file + " is a file, which was not read; valid: links such as 0-1+0-3x2"};
     if (topology->members == members) return {};
     return Error{file + " has " + print_count(topology->members, "member") + ", and " +
                  std::to_string(members) +
@@ -42,7 +50,7 @@ struct PackedTrees {
     return reduce_over(pack_trees(*topology, root).trees);
   }
 
-  bool operator==(const PackedTrees&) const = default;
+  bool operator==(const PackedTrees& other) const { return file == other.file; }
 };
 
 }  // namespace starling::collective

@@ -1,0 +1,54 @@
+/// Names of the allreduce exchange, and the jobs that can have it.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "starling/engine/core/training/exchanges.hpp"
+
+namespace starling::core {
+namespace {
+
+TEST(Allreduce, IsTheBarrierBspAndNoOther) {
+  const auto checked = [](const char* exchange, const char* barrier, std::size_t workers = 4,
+                          Mode mode = Mode::peer) {
+    const auto valid =
+        check_exchange(exchange, mode, *barrier::parse(barrier), default_recheck(mode), workers);
+    return valid ? std::string{"accepted"} : valid.error().message;
+  };
+  EXPECT_EQ(checked("allreduce", "bsp"), "accepted");
+  EXPECT_EQ(checked("allreduce:halving", "bsp", 256), "accepted");
+  for (const char* barrier : {"asp", "pbsp:beta=2", "ssp:s=4"})
+    EXPECT_EQ(checked("allreduce:ring", barrier),
+              "barrier " + std::string{barrier} +
+                  ": exchange allreduce:ring itself makes all workers wait for each other, as "
+                  "barrier bsp does; valid: barrier bsp, or another exchange");
+  EXPECT_EQ(checked("allreduce", "bsp", 257),
+            "workers=257: exchange allreduce sums the updates of at most 256; valid: fewer "
+            "workers, or another exchange");
+  EXPECT_EQ(checked("allreduce:bcube:k=2,overlap", "bsp", 9), "accepted");
+  EXPECT_EQ(checked("allreduce:bcube:k=2", "bsp", 8),
+            "workers=8: exchange allreduce:bcube:k=2: 8 members do not fill a cube of k=2; valid: "
+            "1, 2^2, 3^2, 4^2, ...");
+  EXPECT_EQ(checked("allreduce:groups:5", "bsp", 4),
+            "workers=4: exchange allreduce:groups:5: groups of 5 among 4 members; valid: groups of "
+            "1 to 4");
+  EXPECT_EQ(checked("allreduce:trees:0-1+1-2,overlap", "bsp", 3), "accepted");
+  EXPECT_NE(checked("allreduce:trees:0-1+1-2", "bsp", 4).find("has 3 members"), std::string::npos);
+  EXPECT_NE(checked("allreduce:trees:links.txt", "bsp", 4).find("links.txt is a file"),
+            std::string::npos);
+  EXPECT_NE(checked("allreduce", "bsp", 4, Mode::central).find("does not work in central mode"),
+            std::string::npos);
+  EXPECT_NE(checked("gossip", "bsp").find("barrier bsp needs to see every worker's step"),
+            std::string::npos);
+  EXPECT_NE(checked("allreduce:rign", "bsp").find("did you mean 'ring'?"), std::string::npos);
+  for (const char* bad :
+       {"allreduce:", "allreduce:overlap,ring", "allreduce:ring,", "allreduce:,",
+        "allreduce:overlap,overlap", "allreduce:trees:0-1+", "allreduce:x",
+        "allreduce:ring,overlap,overlap", "allreduce:,overlap", "allreduce:bcube:k=2,k=3"})
+    EXPECT_NE(checked(bad, "bsp").find("exchange: allreduce: "), std::string::npos) << bad;
+  EXPECT_NE(checked("allreduce:groups:0", "bsp").find("the size of groups"), std::string::npos);
+  EXPECT_NE(checked("allreduce:bcube:k=0", "bsp").find("bcube"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace starling::core

@@ -1,0 +1,31 @@
+#include "starling/tools/job/topology_file.hpp"
+
+#include <utility>
+#include <variant>
+
+#include "starling/base/input.hpp"
+#include "starling/engine/exchange/allreduce/allreduce.hpp"
+#include "starling/engine/exchange/collective/algorithms/algorithm.hpp"
+
+namespace starling::program {
+
+Result<collective::Topology> read_topology(const std::string& path) {
+  const auto text = read_text(path, std::size_t{1} << 20U, "a topology of lines A B [LANES]");
+  if (!text) return text.error();
+  return collective::Topology::parse(*text, path);
+}
+
+Result<std::string> with_links(const std::string& exchange) {
+  if (!exchange.starts_with(std::string{core::AllreduceExchange::name} + ":")) return exchange;
+  auto rule = core::parse_allreduce(exchange).value();
+  if (rule.algorithm.empty()) return exchange;
+  const auto algorithm = collective::parse_algorithm(rule.algorithm).value();
+  const auto* const trees = std::get_if<collective::PackedTrees>(&algorithm);
+  if (trees == nullptr || trees->topology != nullptr) return exchange;
+  const auto topology = read_topology(trees->file);
+  if (!topology) return topology.error();
+  rule.algorithm = std::string{collective::PackedTrees::name} + ":" + print(*topology);
+  return print(rule);
+}
+
+}  // namespace starling::program
