@@ -70,6 +70,8 @@ class Task {
   [[nodiscard]] virtual bool waits_for_actors() const { return false; }
   /// The rule by which each worker compresses its updates.
   [[nodiscard]] virtual models::Compression compression() const { return {}; }
+  /// ExchangeOptions::rounds_to_bf16.
+  [[nodiscard]] virtual bool rounds_to_bf16() const { return false; }
   /// Returns the ranges, or rows of them, that the worker reads for its next step.
   virtual std::vector<core::RangeRows> plan(const StepInput& input) {
     (void)input;

@@ -55,7 +55,8 @@ class TrainTask final : public Task {
       : train_(train),
         test_(test),
         seed_(options.job.seed),
-        compression_(options.compression),
+        rounds_to_bf16_(core::exchange_compresses(options.compression, options.job.exchange)),
+        compression_(rounds_to_bf16_ ? models::Compression{} : options.compression),
         gradients_(model, train,
                    {.workers = options.job.workers,
                     .batch = options.batch,
@@ -69,6 +70,7 @@ class TrainTask final : public Task {
 
   [[nodiscard]] bool chooses_reads() const override { return gradients_.by_rows(); }
   [[nodiscard]] models::Compression compression() const override { return compression_; }
+  [[nodiscard]] bool rounds_to_bf16() const override { return rounds_to_bf16_; }
 
   /// The number of samples in a full batch of one worker or, if batches are dynamic, of all.
   [[nodiscard]] std::size_t batch_size() const { return gradients_.batch_size(); }
@@ -87,6 +89,7 @@ class TrainTask final : public Task {
   const D& train_;
   const D* test_;
   std::uint64_t seed_;
+  bool rounds_to_bf16_;
   models::Compression compression_;
   core::Gradients<M, D> gradients_;
 };

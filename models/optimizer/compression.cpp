@@ -118,6 +118,14 @@ void Bf16::compress(std::span<const float> g, std::span<float> residual,
   }
 }
 
+void Bf16::round(std::span<float> values, std::span<float> errors) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float rounded = nearest_bf16(values[i]);
+    errors[i] += values[i] - rounded;
+    values[i] = rounded;
+  }
+}
+
 // --- the set ------------------------------------------------------------------------------------
 
 Result<Compression> parse_compression(std::string_view text) {

@@ -7,29 +7,32 @@
 
 namespace starling::core {
 
+bool exchange_compresses(const models::Compression& compression, std::string_view exchange) {
+  const ExchangeType& type = exchange_type(exchange);
+  return models::compresses(compression) && !models::sends_few_elements(compression) &&
+         type.content != ExchangeContent::updates && type.rounds;
+}
+
 Result<void> check_compression(const models::Compression& compression, std::string_view exchange,
                                const barrier::Barrier& barrier,
                                const std::vector<models::Parameter>& parameters,
                                std::size_t element_bytes) {
   if (!models::compresses(compression)) return {};
   if (auto known = check_exchange(exchange); !known) return known;
-  const std::string valid_exchanges =
-      "exchange " + exchanges_where([&](const ExchangeType& type) {
-        return type.content == ExchangeContent::updates ||
-               (type.content == ExchangeContent::sums && models::sends_few_elements(compression));
-      });
+  const bool sends_few = models::sends_few_elements(compression);
+  const auto is_valid = [&](const ExchangeType& type) {
+    return type.content == ExchangeContent::updates ||
+           (sends_few ? type.content == ExchangeContent::sums : type.rounds);
+  };
   const auto refuse = [&](const std::string& why, const std::string& valid) {
     return Error{"compression " + models::print(compression) + ": " + why + "; valid: " + valid};
   };
   const ExchangeType& type = exchange_type(exchange);
-  if (type.content == ExchangeContent::models)
-    return refuse("members of exchange " + std::string{exchange} +
-                      " send models to each other, and no gradients",
-                  valid_exchanges);
-  if (type.content == ExchangeContent::sums && !models::sends_few_elements(compression))
-    return refuse("members of exchange " + std::string{exchange} +
-                      " send sums of gradients, which need all bits of a float again",
-                  valid_exchanges + ", or a rule that sends few elements, as topk:share=1%");
+  if (!is_valid(type))
+    return refuse(
+        "members of exchange " + std::string{exchange} +
+            " send models to each other, and no gradients",
+        "exchange " + exchanges_where(is_valid) + (type.rounds ? ", or compression bf16" : ""));
   if (barrier::moves_with_descent(barrier))
     return refuse("barrier " + barrier::print(barrier) + " measures the loss by whole gradients",
                   "another barrier, as tuned:waiting=5%");

@@ -13,8 +13,14 @@
 
 namespace starling::core {
 
+/// Returns true if the members of the exchange compress what they send themselves, by bf16
+/// (ExchangeOptions::rounds_to_bf16), so that workers hand it whole gradients. Requires:
+/// check_exchange(exchange).
+[[nodiscard]] bool exchange_compresses(const models::Compression& compression,
+                                       std::string_view exchange);
+
 /// Refuses a compression rule with an exchange that is unknown, or whose members do not send
-/// gradients, or send sums of them that would not get shorter; with a barrier that measures the
+/// gradients, unless they can round what they send; with a barrier that measures the
 /// loss by whole gradients; for elements that are not floats; and for row-sparse parameters, whose
 /// steps send few rows already.
 [[nodiscard]] Result<void> check_compression(const models::Compression& compression,

@@ -58,11 +58,12 @@ struct ExchangeType {
   /// Refuses an invalid argument. nullptr if no others than `arguments` are valid.
   Result<void> (*check_argument)(std::string_view argument);
   std::string_view summary;
-  /// As in the concept Exchange, like the next six.
+  /// As in the concept Exchange, like the next seven.
   bool (*supports)(Mode mode);
   bool gathers;
   bool is_barrier;
   ExchangeContent content;
+  bool rounds;
   bool places_ranges;
   bool model_lags;
   std::optional<MemberId> (*answerer)(const Configuration& configuration, RangeId range);

@@ -1,10 +1,14 @@
 #include "starling/engine/exchange/allreduce/round_sum.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <type_traits>
 
 #include "starling/base/check.hpp"
+#include "starling/engine/exchange/allreduce/pieces.hpp"
 #include "starling/engine/exchange/collective/algorithms/choice.hpp"
+#include "starling/models/optimizer/compressions/bf16.hpp"
 
 namespace starling::core {
 namespace {
@@ -17,9 +21,27 @@ const collective::Network assumed_network{.latency_s = 50e-6, .bytes_per_second 
 constexpr std::size_t piece_bytes_max = range_bytes_max;
 /// More slices in progress do not make a sum faster.
 constexpr std::size_t slices_in_progress_max = 4;
-/// The elements for each worker: the number of steps of its update, or 0, and the lower and the
-/// upper 16 bits of its number of samples, which floats hold exactly.
-constexpr std::size_t elements_of_worker = 3;
+/// The elements for each worker: the bytes of the number of steps of its update, or 0, and those of
+/// its number of samples, the lowest byte first. Even bfloat16 holds each byte exactly.
+constexpr std::size_t steps_bytes = 3;
+constexpr std::size_t samples_bytes = 4;
+constexpr std::size_t elements_of_worker = steps_bytes + samples_bytes;
+
+template <class T>
+void write_bytes(std::span<T> to, std::uint64_t value) {
+  for (T& element : to) {
+    element = static_cast<T>(value & 0xFFU);
+    value >>= 8U;
+  }
+}
+
+template <class T>
+std::uint64_t read_bytes(std::span<const T> from) {
+  std::uint64_t value = 0;
+  for (std::size_t i = from.size(); i-- > 0;)
+    value = value << 8U | static_cast<std::uint64_t>(from[i]);
+  return value;
+}
 
 /// Returns how many elements change together: those of a row, or of the whole range.
 std::size_t unit_size(const Range& range) {
@@ -69,8 +91,9 @@ class TypedRoundSum final : public RoundSum {
     program_ = std::make_shared<const collective::Program>(
         collective::make_program(schedule, options.self));
     const auto [slices, window] = cut_sum(schedule, bytes, options.window);
-    executor_ = collective::Executor<T>{{.window = window}};
+    executor_ = collective::Executor<T>{{.window = window}, rounding()};
     slices_ = slices;
+    is_compact_ = options_.residual != nullptr;
   }
 
   [[nodiscard]] bool can_start() const override {
@@ -79,25 +102,20 @@ class TypedRoundSum final : public RoundSum {
 
   void start(Sends& out, const Update* update, Step steps) override {
     collective::Effects<T> effects;
-    executor_.start(effects, ++started_, program_, contribution(update, steps), slices_);
+    executor_.start(effects, ++started_, program_, vector_of(update, steps), slices_);
     execute(out, std::move(effects));
   }
 
   void on(Sends& out, Rank from, const SumPiece& piece) override {
     is_compact_ |= piece.values.is_compact;
     collective::Effects<T> effects;
-    (void)executor_.on(effects, from,
-                       collective::Piece<T>{piece.sum,
-                                            piece.slice,
-                                            piece.chunk,
-                                            piece.move_round,
-                                            {piece.values.buffer, piece.values.as<T>()}});
+    (void)executor_.on(effects, from, to_piece<T>(piece));
     execute(out, std::move(effects));
   }
 
   void on(Sends& out, Rank from, const SumProgress& progress) override {
     collective::Effects<T> effects;
-    (void)executor_.on(effects, from, collective::Progress{progress.sum, progress.slices});
+    (void)executor_.on(effects, from, to_progress(progress));
     execute(out, std::move(effects));
   }
 
@@ -106,11 +124,9 @@ class TypedRoundSum final : public RoundSum {
   [[nodiscard]] std::vector<std::optional<SumPart>> parts() const override {
     std::vector<std::optional<SumPart>> all(options_.workers);
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      const T* worker = &sum_[parts_.of_workers + elements_of_worker * rank];
-      if (worker[0] > 0)
-        all[rank] = {static_cast<Step>(worker[0]),
-                     static_cast<std::uint32_t>(worker[1]) | static_cast<std::uint32_t>(worker[2])
-                                                                 << 16U};
+      const std::span<const T> worker = of_worker(std::span{sum_}, rank);
+      if (const Step steps = read_bytes(worker.first(steps_bytes)); steps > 0)
+        all[rank] = {steps, static_cast<std::uint32_t>(read_bytes(worker.subspan(steps_bytes)))};
     }
     return all;
   }
@@ -134,18 +150,46 @@ class TypedRoundSum final : public RoundSum {
     return options_.applier->averages_rounds() ? samples : 1;
   }
 
-  [[nodiscard]] std::vector<T> contribution(const Update* update, Step steps) {
+  template <class Element>
+  [[nodiscard]] std::span<Element> of_worker(std::span<Element> vector, std::size_t rank) const {
+    return vector.subspan(parts_.of_workers + elements_of_worker * rank, elements_of_worker);
+  }
+
+  /// Returns this worker's vector; without an update, that of its residual alone.
+  [[nodiscard]] std::vector<T> vector_of(const Update* update, Step steps) {
     std::vector<T> vector(parts_.size);
-    if (update == nullptr) return vector;
-    if (!update->parts.empty()) is_compact_ |= update->parts.front().values.is_compact;
-    T* worker = &vector[parts_.of_workers + elements_of_worker * options_.self];
-    worker[0] = static_cast<T>(steps);
-    worker[1] = static_cast<T>(update->samples & 0xFFFFU);
-    worker[2] = static_cast<T>(update->samples >> 16U);
-    const double weight = weight_of(update->samples);
-    if (weight > 0)  // what is computed from no samples may hold any values
-      for (const Update::Part& part : update->parts) add(vector, part, static_cast<T>(weight));
+    if (update != nullptr) {
+      if (!update->parts.empty()) is_compact_ |= update->parts.front().values.is_compact;
+      const std::span<T> worker = of_worker(std::span{vector}, options_.self);
+      write_bytes(worker.first(steps_bytes), steps);
+      write_bytes(worker.subspan(steps_bytes), update->samples);
+      const double weight = weight_of(update->samples);
+      if (weight > 0)  // what is computed from no samples may hold any values
+        for (const Update::Part& part : update->parts) add(vector, part, static_cast<T>(weight));
+    }
+    if (options_.residual) {
+      const auto& errors = options_.residual->errors;
+      std::ranges::transform(vector.begin(), vector.begin() + std::ssize(errors), errors.begin(),
+                             errors.end(), vector.begin(), std::plus<T>{});
+      options_.residual->pending.assign(parts_.of_workers, 0);
+    }
     return vector;
+  }
+
+  /// Returns the function that rounds what is sent, and keeps the errors; none without a residual.
+  /// The elements of workers are bytes, which do not change.
+  [[nodiscard]] typename collective::Executor<T>::BeforeSend rounding() const {
+    if (!options_.residual) return {};
+    if constexpr (std::is_same_v<T, float>) {
+      return [residual = options_.residual](std::size_t first, std::span<float> elements) {
+        const std::span<float> errors{residual->pending};
+        const std::size_t end = std::min(first + elements.size(), errors.size());
+        if (first >= end) return;
+        models::Bf16::round(elements.first(end - first), errors.subspan(first, end - first));
+      };
+    }
+    STARLING_CHECK(false);
+    return {};
   }
 
   void add(std::vector<T>& vector, const Update::Part& part, T weight) const {
@@ -190,20 +234,11 @@ class TypedRoundSum final : public RoundSum {
       }
       auto& send = std::get<collective::Send<T>>(effect);
       if (const auto* progress = std::get_if<collective::Progress>(&send.message))
-        out.emplace_back(send.to,
-                         SumProgress{options_.epoch, progress->collective, progress->slices});
+        out.emplace_back(send.to, to_message(*progress, options_.epoch));
       else
-        out.emplace_back(send.to, message_of(std::get<collective::Piece<T>>(send.message)));
+        out.emplace_back(send.to, to_message(std::get<collective::Piece<T>>(send.message),
+                                             options_.epoch, is_compact_));
     }
-  }
-
-  [[nodiscard]] SumPiece message_of(const collective::Piece<T>& piece) const {
-    SumPiece message{options_.epoch, piece.collective, piece.slice, piece.chunk, piece.round, {}};
-    const auto& [owner, elements] = piece.values;
-    if (!elements.empty())
-      message.values = {Buffer::view(owner, std::as_bytes(elements), sizeof(T)), 0, elements.size(),
-                        nullptr, is_compact_};
-    return message;
   }
 
   RoundSumOptions options_;

@@ -1,10 +1,15 @@
 /// The sums of the exchanges with rounds: the workers of one configuration add up their updates,
 /// one round after another, by a collective (exchange/collective).
 ///
-/// The vector that is summed holds, for each range, the elements of the update, each times the
-/// weight of the update, and for each row of the range, or for the whole range, the number of
-/// updates that change it; then for each worker of how many steps its update is, and over how many
-/// samples. So all learn from the sum itself whose updates it contains.
+/// The vector that is summed holds, in this order:
+///   for each range, the elements of the update, each times the weight of the update, and for each
+///     row of the range, or for the whole range, 1 if the update changes it;
+///   for each worker, the numbers of steps and samples of its update.
+/// So all learn from the sum itself whose updates it contains.
+///
+/// With a SumResidual, each piece is sent with the precision of bfloat16. The rounding errors of
+/// the sums that a worker sends are added to its vector of the next round. A round's sum and all
+/// residuals after it add up to the vectors and residuals before it.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +29,23 @@ namespace starling::core {
 
 /// Jobs have at most so many workers.
 inline constexpr std::size_t allreduce_workers_max = collective::members_max;
-/// An update is of at most so many steps: floats hold each such number exactly, and 32 bits the
-/// number of their samples if the batches have less than 65,536.
+/// An update is of at most this many steps, so that 32 bits hold the number of its samples if
+/// batches have less than 65,536.
 inline constexpr Step sum_steps_max = Step{1} << 16U;
+
+/// The rounding errors of a worker's elements, until a round contains them. It outlives the sums
+/// of one configuration.
+struct SumResidual {
+  /// The errors of completed rounds, by element of the vector; empty if there are none.
+  std::vector<float> errors;
+  /// The errors of the round in progress; empty if there is none.
+  std::vector<float> pending;
+
+  /// The round in progress counts.
+  void commit() {
+    if (!pending.empty()) errors = std::exchange(pending, {});
+  }
+};
 
 struct RoundSumOptions {
   std::shared_ptr<const Layout> layout;
@@ -40,6 +59,8 @@ struct RoundSumOptions {
   /// The number of workers, and this one's position among them.
   std::size_t workers = 1;
   collective::Rank self = 0;
+  /// nullptr: elements are sent with all their bits. Requires else: they are floats.
+  std::shared_ptr<SumResidual> residual = nullptr;
 };
 
 /// The numbers of steps and samples from which a worker's update in a sum was computed.

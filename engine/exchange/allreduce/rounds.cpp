@@ -24,6 +24,7 @@ Rounds::Rounds(ExchangeOptions options, RoundsOptions rounds)
     : options_(std::move(options)),
       rounds_(std::move(rounds)),
       sum_applier_(rounds_.sums_changes ? adding_applier(*options_.applier) : options_.applier),
+      residual_(options_.rounds_to_bf16 ? std::make_shared<SumResidual>() : nullptr),
       pending_snapshot_(options_.pending_snapshot) {
   STARLING_CHECK(rounds_.every >= 1 && rounds_.every <= sum_steps_max);
   STARLING_CHECK(rounds_.sums_changes || rounds_.every == 1);
@@ -150,6 +151,7 @@ void Rounds::run_sum(const Context& context, Event event) {
 
 void Rounds::complete_round(const Context& context) {
   const auto parts = sum_->parts();
+  if (residual_) residual_->commit();
   sum_->apply(rounds_.sums_changes ? base_ : model_);
   others_have_rounds_ = has_ended_ && next_write() == nullptr && own_.steps == 0;
   have_all_ended_ = std::ranges::none_of(parts, [](const auto& part) { return part.has_value(); });
@@ -228,9 +230,10 @@ void Rounds::begin_epoch(const Context& context) {
   const auto rank = static_cast<collective::Rank>(place - workers_.begin());
   workers_.insert(place, {options_.self.id, options_.self.incarnation});
   if (auto valid = Rounds::check_workers(options_.name, workers_.size()); !valid)
-    return context.out.push_back(Fail{valid.error().message});
+    return context.out.push_back(Fail{
+        std::move(valid).error().within(std::to_string(workers_.size()) + " workers").message});
   sum_ = make_round_sum({options_.layout, sum_applier_, rounds_.algorithm, options_.window,
-                         configuration_->epoch, workers_.size(), rank});
+                         configuration_->epoch, workers_.size(), rank, residual_});
 }
 
 void Rounds::take_initial_states() {
@@ -308,6 +311,7 @@ bool Rounds::on(const Context& context, MemberId from, const CatchUpReply& reply
 /// Replaces the model by the one that has come. The round that it contains contains this worker's
 /// steps, because no sum is complete without them.
 void Rounds::install(const Context& context, const std::vector<WorkerProgress>& progress) {
+  if (residual_) residual_->commit();
   if (rounds_.sums_changes) {
     base_.clear();
     for (const auto& range : catch_up_->ranges) base_.push_back(without_slots(*range));

@@ -55,6 +55,7 @@ class Rounds {
   static constexpr bool gathers = false;
   static constexpr bool is_barrier = true;
   static constexpr bool places_ranges = false;
+  static constexpr bool rounds = true;
   /// Refuses more workers than a sum can have.
   [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
 
@@ -182,6 +183,8 @@ class Rounds {
   std::map<MemberId, std::optional<Step>> reports_;
   std::optional<CatchUp> catch_up_;
   std::unique_ptr<RoundSum> sum_;
+  /// nullptr unless elements are rounded before they are sent.
+  std::shared_ptr<SumResidual> residual_;
   /// True if this member has the latest round that any worker of the configuration had when it
   /// adopted it.
   bool is_ready_ = false;

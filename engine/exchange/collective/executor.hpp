@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -96,8 +97,14 @@ struct ExecutorOptions {
 template <class Element>
 class Executor {
  public:
+  /// Called before elements are sent, with the index of the first one in the member's values. May
+  /// change them: the member goes on with the changed ones. Must not change those that it has
+  /// changed before.
+  using BeforeSend = std::function<void(std::size_t first, std::span<Element> elements)>;
+
   /// Requires: options in their bounds.
-  explicit Executor(ExecutorOptions options = {}) : options_(options) {
+  explicit Executor(ExecutorOptions options = {}, BeforeSend before_send = {})
+      : options_(options), before_send_(std::move(before_send)) {
     STARLING_CHECK(options.window >= 1 && options.open_max >= 1);
   }
 
@@ -231,6 +238,7 @@ class Executor {
     const auto end = begin + static_cast<std::ptrdiff_t>(size_of(run, s, chunk));
     if (instruction.kind == Instruction::Kind::send) {
       if (s >= run.finished_by.at(instruction.peer) + options_.window) return false;
+      if (before_send_) before_send_(begin_of(run, s, chunk), {begin, end});
       out.push_back(Send<Element>{instruction.peer,
                                   Piece<Element>{id, s, chunk, instruction.round,
                                                  SharedElements<Element>::of({begin, end})}});
@@ -288,6 +296,7 @@ class Executor {
   }
 
   ExecutorOptions options_;
+  BeforeSend before_send_;
   std::map<CollectiveId, Run> runs_;
   /// Messages of collectives that this member has not started.
   std::map<CollectiveId, std::vector<std::pair<Rank, Message<Element>>>> early_;

@@ -5,6 +5,7 @@
 
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
+#include "starling/models/optimizer/compressions/bf16.hpp"
 
 namespace starling::core {
 
@@ -115,10 +116,31 @@ void GossipExchange::send_next(const Context& context) {
 /// Sends a part of the weight of a range.
 void GossipExchange::send(const Context& context, MemberId to, RangeId range, Step step,
                           double weight) {
-  context.send(to, PushSum{range, step, weight,
-                           slice_of(options().layout->ranges[range], values(range), nullptr)});
+  context.send(to,
+               PushSum{range, step, weight,
+                       options().rounds_to_bf16 && !ended_at_
+                           ? round_to_send(range, weight)
+                           : slice_of(options().layout->ranges[range], values(range), nullptr)});
   weights_[range].weight -= weight;
   ++weights_[range].versions;
+}
+
+/// Returns the values of a range with the precision of bfloat16. Adds the rounding error, by the
+/// weight that is sent and the one that is left, to this worker's copy. Requires: some is left.
+Slice GossipExchange::round_to_send(RangeId range, double weight) {
+  RangeValues& own = values(range);
+  const auto now = std::as_const(*own.value).as<float>();
+  const auto sent = Buffer::make<float>(now.size());
+  const auto kept = Buffer::make<float>(now.size());
+  const std::span<float> errors = kept->as<float>();
+  std::ranges::copy(now, sent->as<float>().begin());
+  std::ranges::fill(errors, 0.0F);
+  models::Bf16::round(sent->as<float>(), errors);
+  const auto part = static_cast<float>(weight / (weights_[range].weight - weight));
+  std::ranges::transform(now, errors, errors.begin(),
+                         [part](float value, float error) { return value + part * error; });
+  own.value = kept;
+  return {sent, 0, now.size(), nullptr, true};
 }
 
 bool GossipExchange::on(const Context& context, MemberId from, const GossipReceived& received) {

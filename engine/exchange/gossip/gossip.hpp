@@ -7,7 +7,9 @@
 /// the papers is w z. A worker sends a part of its weight with its values, which does not change
 /// its z. A worker that receives (w', z') has (w z + w' z') / (w + w') from then on. So the sum of
 /// w and that of w z over all workers and messages change by updates only, whatever the graph, the
-/// order and the delay of messages: each z tends to (sum of w z) / (sum of w).
+/// order and the delay of messages: each z tends to (sum of w z) / (sum of w). If values are sent
+/// with the precision of bfloat16, the rounding errors stay in the sender's copy, so the sums do
+/// not change.
 ///
 /// A step counts when its update is in the worker's own copy and other workers have taken what they
 /// were sent in all steps but the last `lag` ones, so another worker that sees the step may read a
@@ -56,6 +58,7 @@ class GossipExchange : public WorkerModel {
                                                              "lag=1"};
   static constexpr std::string_view summary =
       "every worker has the whole model, and after each step another one mixes it in";
+  static constexpr bool rounds = true;
   /// A worker that runs keeps at least this weight of each range: half of the mean. Else a worker
   /// that is faster than those that send to it would have ever less, and the effect of its update
   /// on its own values is the inverse of it: they would leave the region in which the learning rate
@@ -113,6 +116,7 @@ class GossipExchange : public WorkerModel {
   [[nodiscard]] bool has_weight() const;
   [[nodiscard]] double weight_to_send(RangeId range) const;
   void send(const Context& context, MemberId to, RangeId range, Step step, double weight);
+  [[nodiscard]] Slice round_to_send(RangeId range, double weight);
   void add(const Context& context, MemberId from, const PushSum& sent);
   void hand_over(const Context& context);
 

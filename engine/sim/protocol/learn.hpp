@@ -101,15 +101,16 @@ requires models::Model<M, D>
               .epochs = options.epochs,
               .workers = protocol.workers};
   const auto compressors = std::make_shared<std::map<MemberId, core::UpdateCompressor>>();
-  job.compute = [gradients, seed = protocol.seed, compression = options.compression, compressors,
-                 scratch = std::make_shared<core::Scratch>()](MemberId worker,
-                                                              const core::Compute& read) {
+  job.compute = [gradients, seed = protocol.seed, compression = options.compression,
+                 compresses = models::compresses(options.compression) && !protocol.rounds_to_bf16,
+                 compressors, scratch = std::make_shared<core::Scratch>()](
+                    MemberId worker, const core::Compute& read) {
     Random step_random = Random::stream(seed, worker, read.step);
     core::Gradient gradient =
         gradients->compute(worker, read.step, read.values, step_random, *scratch, read.share,
                            {.samples_max = read.samples_max});
     if (gradient.fault) throw std::runtime_error{*gradient.fault};
-    if (models::compresses(compression))
+    if (compresses)
       compressors->try_emplace(worker, compression, gradients->layout())
           .first->second.compress(gradient.update);
     return std::move(gradient.update);
@@ -153,6 +154,8 @@ requires models::Model<M, D>
                                            options.protocol.barrier, model.parameters(), sizeof(T));
       !valid)
     return std::move(valid).error();
+  completed.protocol.rounds_to_bf16 =
+      core::exchange_compresses(options.compression, options.protocol.exchange);
   if (options.epochs) {
     if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
       return Error{"epochs must be a finite number >= 0"};

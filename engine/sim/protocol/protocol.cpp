@@ -87,6 +87,7 @@ void Protocol::make_members() {
   training.worker.recheck = options_.recheck.value_or(core::default_recheck(options_.mode));
   training.exchange.name = options_.exchange;
   training.exchange.cache = options_.cache;
+  training.exchange.rounds_to_bf16 = options_.rounds_to_bf16;
   training.exchange.layout = job_.layout;
   training.exchange.applier = job_.applier;
   training.exchange.workers = options_.workers;

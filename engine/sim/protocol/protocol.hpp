@@ -44,6 +44,8 @@ struct ProtocolOptions {
   std::string exchange = "owners";
   /// core::ExchangeOptions::cache.
   bool cache = false;
+  /// core::ExchangeOptions::rounds_to_bf16.
+  bool rounds_to_bf16 = false;
   barrier::Barrier barrier = {};
   /// Absent: the mode's default.
   std::optional<barrier::Recheck> recheck = std::nullopt;

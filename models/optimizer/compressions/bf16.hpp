@@ -16,6 +16,10 @@ struct Bf16 {
 
   void compress(std::span<const float> g, std::span<float> residual, std::span<float> sent) const;
 
+  /// Rounds the values in place, and adds the rounding errors to `errors`, of the same size. Values
+  /// that are rounded already do not change.
+  static void round(std::span<float> values, std::span<float> errors);
+
   bool operator==(const Bf16&) const = default;
 };
 

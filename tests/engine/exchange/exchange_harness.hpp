@@ -24,8 +24,8 @@ inline std::string message_of(const Result<void>& result) {
 }
 
 /// The first members work; members that a test adds join. Each range has one element, to which each
-/// update adds 1.
-template <class E>
+/// update adds 1. T is the type of the elements.
+template <class E, class T = double>
 class ExchangeHarness : public testing::Test {
  protected:
   using Context = typename E::Context;
@@ -53,7 +53,7 @@ class ExchangeHarness : public testing::Test {
     std::vector<models::Parameter> parameters;
     for (std::size_t r = 0; r < ranges; ++r)
       parameters.push_back({.name = std::to_string(r), .shape = {1}, .row_sparse = true});
-    layout_ = std::make_shared<const Layout>(make_layout(std::move(parameters), sizeof(double), 1));
+    layout_ = std::make_shared<const Layout>(make_layout(std::move(parameters), sizeof(T), 1));
     ASSERT_EQ(layout_->ranges.size(), ranges);
     exchanges_.clear();
     epochs_.clear();
@@ -72,6 +72,7 @@ class ExchangeHarness : public testing::Test {
     options.workers = 3;
     options.workers_max = 128;
     options.window = window_;
+    options.rounds_to_bf16 = rounds_to_bf16_;
     options.initial_states =
         std::make_shared<const std::vector<RangeState>>(initial_states(initial_of(id)));
     return exchanges_.emplace(id, E{options}).first->second;
@@ -80,8 +81,8 @@ class ExchangeHarness : public testing::Test {
   [[nodiscard]] std::vector<RangeState> initial_states(double initial = 0) const {
     std::vector<RangeState> states;
     for (RangeId r = 0; r < layout_->ranges.size(); ++r) {
-      auto value = Buffer::make<double>(1);
-      value->template as<double>()[0] = initial;
+      auto value = Buffer::make<T>(1);
+      value->template as<T>()[0] = static_cast<T>(initial);
       states.push_back({.range = r,
                         .value = {std::move(value), 0, 1, nullptr},
                         .slots = {},
@@ -100,7 +101,7 @@ class ExchangeHarness : public testing::Test {
       else if (std::holds_alternative<Written>(effect))
         ++written_[id];
       else if (auto* read = std::get_if<ReadDone>(&effect))
-        reads_[id] = read->values.at(0).value.template as<double>()[0];
+        reads_[id] = read->values.at(0).value.template as<T>()[0];
       else if (const auto* timer = std::get_if<SetTimer>(&effect))
         timer_at_ = timer->at;
       else if (const auto* failure = std::get_if<Fail>(&effect))
@@ -116,8 +117,8 @@ class ExchangeHarness : public testing::Test {
   void write(MemberId id, Step step) { write(id, step, 1); }
   /// Each range's update is `change`.
   void write(MemberId id, Step step, double change) {
-    auto one = Buffer::make<double>(1);
-    one->template as<double>()[0] = change;
+    auto one = Buffer::make<T>(1);
+    one->template as<T>()[0] = static_cast<T>(change);
     Update update{.parts = {}, .samples = 1, .loss = losses_[id]};
     const std::shared_ptr<const Buffer> shared = std::move(one);
     for (RangeId r = 0; r < layout_->ranges.size(); ++r)
@@ -163,9 +164,7 @@ class ExchangeHarness : public testing::Test {
     ++now_.epoch;
     now_.members.push_back({id, 1, true, true});
   }
-  double sum(MemberId id, RangeId range = 0) {
-    return exchange(id).template copy<double>(range)[0];
-  }
+  double sum(MemberId id, RangeId range = 0) { return exchange(id).template copy<T>(range)[0]; }
   /// Returns how many messages of a type are in flight from a member to another.
   template <class M>
   [[nodiscard]] std::ptrdiff_t in_flight(MemberId from, MemberId to) const {
@@ -182,6 +181,7 @@ class ExchangeHarness : public testing::Test {
       merge_applier<double>([](const auto&, auto value, auto update) { value[0] += update[0]; });
   std::shared_ptr<const Layout> layout_;
   std::vector<LedgerEntry> initial_ledger_;
+  bool rounds_to_bf16_ = false;
   std::size_t window_ = 64;
   Configuration now_;
   std::map<MemberId, E> exchanges_;

@@ -185,6 +185,32 @@ TEST(Learn, CompressionChangesTheBytesOfPushesAndNotWhatIsAddedUp) {
             metric_value(top.curve.front().metrics, "loss"));
 }
 
+TEST(Learn, SumsAndModelsTakeHalfTheBytesAsBfloat16) {
+  const auto model = make<models::Softmax<float>>("softmax", digits());
+  const auto run = [&]<class Message>(const char* exchange, const char* compression,
+                                      const char* barrier, Message) {
+    LearnOptions options = options_for(Mode::peer, barrier);
+    options.protocol.exchange = exchange;
+    options.optimizer = models::Sgd{.lr = 0.2};
+    options.protocol.steps = 40;
+    options.protocol.point_every = 400ms;
+    options.compression = models::parse_compression(compression).value();
+    const auto result = learn(model, digits(), nullptr, options).value();
+    return std::pair{static_cast<double>(traffic_of<Message>(result.traffic).bytes),
+                     metric_value(result.curve.back().metrics, "loss")};
+  };
+  const auto expect_half = [&](const char* exchange, const char* barrier, auto message) {
+    SCOPED_TRACE(exchange);
+    const auto [whole_bytes, whole_loss] = run(exchange, "none", barrier, message);
+    const auto [bytes, loss] = run(exchange, "bf16", barrier, message);
+    EXPECT_LT(bytes, 0.53 * whole_bytes);
+    EXPECT_NEAR(loss, whole_loss, 0.02 * whole_loss);
+  };
+  expect_half("allreduce:ring", "bsp", core::SumPiece{});
+  expect_half("average:every=2", "bsp", core::SumPiece{});
+  expect_half("gossip", "asp", core::PushSum{});
+}
+
 TEST(Learn, RefusesOptionsThatCannotWork) {
   const auto model = make<models::Softmax<float>>("softmax", digits());
   const auto refusal = [&](auto change) {

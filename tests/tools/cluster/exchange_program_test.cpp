@@ -17,14 +17,15 @@ using namespace std::string_literals;
 
 /// The parameter is the exchange.
 class WholeModels : public Nodes, public testing::WithParamInterface<const char*> {};
+using Topologies = Nodes;
 using Cache = Nodes;
 using Elastic = Nodes;
 using Compression = Nodes;
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, WholeModels,
                          testing::Values("broadcast", "gossip", "gossip:lag=1", "allreduce",
-                                         "allreduce:ring,overlap", "average:every=3",
-                                         "leader:every=2,group=2,pull=0.2"));
+                                         "allreduce:trees:0-1+1-2", "allreduce:ring,overlap",
+                                         "average:every=3", "leader:every=2,group=2,pull=0.2"));
 
 /// Member 0, which answers for the model, is on node a.
 TEST_P(WholeModels, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {
@@ -69,6 +70,24 @@ TEST_P(WholeModels, GivesAJoiningNodeACopy) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out)["spread"]["min"], 300) << ran.out;
   joiner.signal(SIGKILL);
+}
+
+/// The nodes have no such file.
+TEST_F(Topologies, OfAFileAreSentToTheNodes) {
+  const Folder other;
+  other.write("links.txt", "0 1 2\n1 2\n");
+  Process submit{other, STARLING_PROGRAM,
+                 job_of_three(1, "--exchange allreduce:trees:links.txt --steps 60 --json --quiet")};
+  ASSERT_TRUE(wait_until([&] { return is_training(); })) << submit.err();
+  EXPECT_NE(status().find(", allreduce:trees:0-1x2+1-2\n"), std::string::npos) << status();
+  const ProgramResult ran = submit.wait();
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["spread"]["min"], 60) << ran.out;
+  const ProgramResult refused =
+      starling(other, "submit" + to(0) + " --exchange allreduce:trees:gone.txt");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("--exchange: "), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("gone.txt"), std::string::npos) << refused.err;
 }
 
 TEST_P(WholeModels, IsRefusedWhereThereAreServers) {
@@ -132,6 +151,8 @@ TEST_F(Cache, MeansAfterNoStepAreRefused) {
 TEST_F(Compression, GivesOnNodesTheModelOfOneProcess) {
   for (const std::string& flags :
        {"--exchange allreduce --compression topk:share=2%"s,
+        "--exchange allreduce:ring --compression bf16"s,
+        "--exchange average:every=4 --compression bf16"s,
         "--mode central --shards 1 --barrier bsp --compression threshold:t=0.002,signs"s,
         "--mode central --shards 1 --barrier bsp --compression bf16"s}) {
     SCOPED_TRACE(flags);
