@@ -152,6 +152,9 @@ struct MemberReport {
   core::Epoch epoch = 0;
   /// The number of ranges of which it holds every acknowledged update.
   std::uint32_t held = 0;
+  /// In state `done`: a hash of its copy of the model, if the exchange keeps the copies of all
+  /// workers equal.
+  core::CopyHash copy = {};
   /// The progress of its worker; all zeros if it has none.
   Report worker;
   /// No update of its worker is in flight.

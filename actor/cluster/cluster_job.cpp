@@ -217,7 +217,8 @@ wire::JobStatus ClusterJob::status() {
          report.is_paused,
          report.held,
          report.worker.deal,
-         report.worker.updates});
+         report.worker.updates,
+         report.copy});
   }
   status.counts.ranges = static_cast<std::uint32_t>(prepared_->ranges());
   status.counts.updates_before = prepared_->updates_before();

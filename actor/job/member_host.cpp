@@ -105,6 +105,18 @@ std::vector<core::WorkerProgress> MemberHost::gone_workers() const {
   return gone;
 }
 
+/// Hashes the copy once for each round.
+core::CopyHash MemberHost::copy_hash() const {
+  std::visit(
+      [&](const auto& exchange) {
+        if constexpr (requires { exchange.copy_hash(); })
+          if (copy_hash_.hash == 0 || copy_hash_.round != exchange.round())
+            copy_hash_ = exchange.copy_hash();
+      },
+      training().exchange());
+  return copy_hash_;
+}
+
 MemberReport MemberHost::report() const {
   using State = MemberReport::State;
   MemberReport result;
@@ -127,6 +139,7 @@ MemberReport MemberHost::report() const {
     result.state = State::joining;
   else
     result.state = training().is_done() ? State::done : State::running;
+  if (result.state == State::done) result.copy = copy_hash();
   // A worker that is held would be postponed at its next computation. If the exchange is the
   // barrier, the update of a worker that waits is not in the model yet; nor are the last steps of
   // one that has ended, until the others have made a round.

@@ -309,6 +309,8 @@ class MemberHost : public actor::MemberActor::base {
 
   [[nodiscard]] actor::Report worker_report(const core::Worker& worker) const;
   [[nodiscard]] actor::MemberReport report() const;
+  /// Returns the value of MemberReport::copy.
+  [[nodiscard]] core::CopyHash copy_hash() const;
   /// Returns the value of MemberReport::gone.
   [[nodiscard]] std::vector<core::WorkerProgress> gone_workers() const;
   /// On a node: tells the node this member's state.
@@ -323,6 +325,9 @@ class MemberHost : public actor::MemberActor::base {
   };
   /// A question that was not answered for this time is forgotten; who asked it has given up.
   static constexpr core::Time forget_questions_after = std::chrono::seconds{60};
+
+  /// The hash of the copy that report() has hashed last.
+  mutable core::CopyHash copy_hash_;
 
   JobContextPtr job_context_;
   /// Null in one process.

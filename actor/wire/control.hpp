@@ -147,8 +147,7 @@ struct Done {};
 struct JobPrepared {
   /// A hash of the data. Nodes with different fingerprints cannot train together.
   std::uint64_t fingerprint = 0;
-  /// The number of ranges of the model.
-  std::uint32_t ranges = 0;
+  std::uint32_t ranges = 0;  ///< Of the model.
   static constexpr auto fields(auto& m) { return std::tie(m.fingerprint, m.ranges); }
 };
 /// The reply to SubmitJob: the job has begun.
@@ -187,10 +186,11 @@ struct MemberStatus {
   std::uint32_t held = 0;
   core::DealProgress deal = {};
   std::uint64_t updates = 0;
+  core::CopyHash copy = {};
   static constexpr auto fields(auto& m) {
     return std::tie(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns,
                     m.loss_sum, m.loss_count, m.draws, m.reads, m.is_paused, m.held, m.deal,
-                    m.updates);
+                    m.updates, m.copy);
   }
 };
 /// The updates that one incarnation of a worker has made.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <functional>
 
 namespace starling::core {
@@ -47,6 +48,17 @@ RangeState state_of(RangeId range, const RangeValues& values, const StepsOfWorke
     state.ledger[worker.id] = {worker.incarnation, steps.step, steps.samples};
   }
   return state;
+}
+
+std::uint64_t add_to_hash(std::uint64_t hash, std::span<const std::byte> bytes) {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof hash) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
+    hash = (hash ^ word) * odd;
+    hash ^= hash >> 29U;
+  }
+  return std::max<std::uint64_t>(hash, 1);
 }
 
 bool is_senders_worker(const ExchangeScope& scope) {

@@ -47,6 +47,19 @@ struct ModelCopy {
   static constexpr auto fields(auto& m) { return std::tie(m.state, m.progress); }
 };
 
+/// A hash of a copy of the model after a round, by which equal copies can be told from others.
+struct CopyHash {
+  Step round = 0;
+  /// 0 if there is no copy.
+  std::uint64_t hash = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.round, m.hash); }
+  bool operator==(const CopyHash&) const = default;
+};
+
+/// Adds bytes to a hash, which starts at 0. The result is never 0, and the same on all machines.
+[[nodiscard]] std::uint64_t add_to_hash(std::uint64_t hash, std::span<const std::byte> bytes);
+
 /// Returns true if the sender of the message is a worker.
 [[nodiscard]] bool is_senders_worker(const ExchangeScope& scope);
 /// Returns true if a correct member may send this progress.

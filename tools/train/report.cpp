@@ -211,6 +211,7 @@ Json summary(const EndedJob& ended) {
     json["workers_left"] = ended.workers.left;
     json["workers_died"] = ended.workers.died;
     json["workers_lost"] = ended.workers.lost();
+    if (ended.workers.have_equal_copies) json["equal_copies"] = *ended.workers.have_equal_copies;
   }
   json.update(evaluations_json(ended));
   add_metrics(json, "train_", train_of(ended));

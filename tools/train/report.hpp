@@ -70,6 +70,9 @@ struct WorkerFates {
   /// The workers of nodes that died, or were declared dead. A worker that died, and whose node came
   /// back, counts here and among the others again.
   std::uint64_t died = 0;
+  /// True if the copies of the model of all that finished are equal to the last bit; nullopt if
+  /// that is not known, or if the exchange does not keep them equal.
+  std::optional<bool> have_equal_copies = std::nullopt;
 
   [[nodiscard]] std::uint64_t lost() const { return left + died; }
 };

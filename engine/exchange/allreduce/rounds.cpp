@@ -360,6 +360,13 @@ void Rounds::observe_round(const Context& context) {
   }
 }
 
+CopyHash Rounds::copy_hash() const {
+  CopyHash copy{.round = round_};
+  for (const RangeValues& range : rounds_.sums_changes ? base_ : model_)
+    copy.hash = add_to_hash(copy.hash, std::as_const(*range.value).bytes());
+  return copy;
+}
+
 std::optional<Value> Rounds::value(RangeId range, const Rows& rows) const {
   if (!answers_for(range) || !has_rows(options_.layout->ranges[range], rows)) return std::nullopt;
   const RangeValues& values = rounds_.sums_changes ? base_[range] : model_[range];

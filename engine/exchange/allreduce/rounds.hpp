@@ -104,6 +104,8 @@ class Rounds {
   }
   /// Returns the last step of the last round that this member's copy contains.
   [[nodiscard]] Step round() const { return round_; }
+  /// Returns a hash of what is equal in the copies of all workers after round().
+  [[nodiscard]] CopyHash copy_hash() const;
   /// Returns how many steps of the worker its copy contains that no sum does.
   [[nodiscard]] Step own_steps() const { return own_.steps; }
   /// True if this member has an update that does not count yet.

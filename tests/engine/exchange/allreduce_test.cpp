@@ -333,6 +333,22 @@ TEST_F(AllreduceTest, AnswersSnapshotsOfARound) {
   EXPECT_EQ(observed.size(), 2U) << "the round is not over";
 }
 
+TEST_F(AllreduceTest, HashesCopiesByTheirBytes) {
+  start(3, 2);
+  const CopyHash before = exchange(0).copy_hash();
+  EXPECT_EQ(before, exchange(1).copy_hash());
+  write(0, 1);
+  write(1, 1);
+  deliver_all();
+  const CopyHash after = exchange(0).copy_hash();
+  EXPECT_EQ(after.round, 1U);
+  EXPECT_NE(after.hash, before.hash);
+  EXPECT_EQ(after, exchange(1).copy_hash());
+  constexpr std::array bytes{std::byte{1}, std::byte{2}, std::byte{3}};
+  EXPECT_NE(add_to_hash(0, bytes), add_to_hash(0, std::span{bytes}.first(2)));
+  EXPECT_NE(add_to_hash(0, {}), 0U);
+}
+
 TEST_F(AllreduceTest, RefusesMessagesThatNoCorrectMemberSends) {
   const ExchangeScope scope{{now_, 1, 8}, *layout_, sizeof(double)};
   const SumPiece piece{1, 1, 0, 0, 0, {Buffer::make<double>(2), 0, 2, nullptr}};

@@ -92,6 +92,8 @@ class RoundsHarness : public ExchangeHarness<E> {
     for (const Member& member : now_.members)
       for (RangeId r = 0; r < layout_->ranges.size(); ++r)
         EXPECT_EQ(sum(member.id, r), sum(now_.members.front().id, r)) << member.id;
+    for (const Member& member : now_.members)
+      EXPECT_EQ(exchange(member.id).copy_hash(), exchange(now_.members.front().id).copy_hash());
   }
   /// Workers join, end and die at any message. Expects that all copies are equal after each round,
   /// and that each update is in them once. `choose(seed)` returns the exchange and the number of

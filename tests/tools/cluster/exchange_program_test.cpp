@@ -47,6 +47,11 @@ TEST_P(WholeModels, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {
   EXPECT_EQ(json["spread"]["min"], 200) << ran.out;
   EXPECT_EQ(json["workers_lost"], 1) << ran.out;
   EXPECT_GT(json["test_accuracy"], 0.7) << ran.out;
+  const std::string exchange = GetParam();
+  if (exchange.starts_with("allreduce") || exchange.starts_with("average"))
+    EXPECT_EQ(json["equal_copies"], true) << ran.out;
+  else
+    EXPECT_FALSE(json.contains("equal_copies")) << ran.out;
   EXPECT_EQ(starling(other, "evaluate m").code, 0);
 }
 

@@ -84,6 +84,14 @@ std::size_t whole_copies(const JobSnapshot& job) {
       job.workers(), [&](const auto* worker) { return ranges > 0 && worker->held == ranges; }));
 }
 
+std::optional<bool> have_equal_copies(const std::vector<core::CopyHash>& copies) {
+  const auto is_comparable = [&](const core::CopyHash& copy) {
+    return copy.hash != 0 && copy.round == copies.front().round;
+  };
+  if (copies.empty() || !std::ranges::all_of(copies, is_comparable)) return std::nullopt;
+  return std::ranges::count(copies, copies.front()) == std::ssize(copies);
+}
+
 std::string CopyMonitor::describe_change(const core::Configuration& latest, std::size_t wanted) {
   if (latest.ranges.empty()) return {};  // the exchange has no owners
   const std::size_t fewest = latest.fewest_copies();

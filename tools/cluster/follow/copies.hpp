@@ -1,6 +1,7 @@
 /// Counts the copies of the ranges of a job's model that nodes hold. Pure functions; thread-safe.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ namespace starling::program {
 /// Returns how many workers hold all ranges of the model. In a job whose exchange has no owners,
 /// each worker does, unless it has just joined.
 [[nodiscard]] std::size_t whole_copies(const JobSnapshot& job);
+
+/// Returns true if the copies of workers that have all ended are equal; nullopt if one has no hash,
+/// because the exchange does not keep copies equal, or is of another round.
+[[nodiscard]] std::optional<bool> have_equal_copies(const std::vector<core::CopyHash>& copies);
 
 /// Notices changes in the number of missing copies from one configuration to the next.
 class CopyMonitor {

@@ -237,6 +237,7 @@ JobReport Follower::make_report() {
   core::Time waited{};
   std::uint64_t loss_count = 0;
   double loss_sum = 0;
+  std::vector<core::CopyHash> copies;
   bool all_done = configuration_ != nullptr;
   bool all_paused = all_done;
   for (const auto& [id, member] : members_) {
@@ -262,6 +263,7 @@ JobReport Follower::make_report() {
           known != members_.end() && known->second.incarnation == member.incarnation;
       const bool has_finished = is_known && is_done(known->second);
       if (has_finished) ++report.workers.finished;
+      if (has_finished) copies.push_back(known->second.copy);
       all_done = all_done && has_finished;
       // Workers of a node that did not answer at this poll may have gone on.
       all_paused = all_paused && is_known && known->second.is_paused &&
@@ -297,6 +299,7 @@ JobReport Follower::make_report() {
   progress.loss = loss_;
   report.has_begun = !steps.empty();
   report.is_done = all_done && !steps.empty();
+  if (report.is_done) report.workers.have_equal_copies = have_equal_copies(copies);
   report.is_paused = all_paused && !steps.empty();
   report.missing_nodes = missing_nodes();
   report.blocked_reason = blocked_reason_;

@@ -59,6 +59,10 @@ JobWatcher::End JobWatcher::follow() {
     }
     const bool goes_on = recorder_.on_progress(outcome_.last, report->missing_nodes);
     if (report->is_done) {
+      if (report->workers.have_equal_copies == false)
+        recorder_.warn(
+            "the workers' copies of the model differ in their last bits; processors of different "
+            "kinds may round differently");
       set_early_end();
       count_final_evaluations();
       return End::ended;
