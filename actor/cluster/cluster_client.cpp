@@ -157,7 +157,7 @@ class ClusterClient::Impl {
     if (reply == nullptr) return;
     const std::lock_guard lock{mutex_};
     PendingRequest* request = find(reply->number);
-    if (request == nullptr || !sender.may_be_at(request->address)) return;
+    if (request == nullptr || !sender.may_use_address(request->address)) return;
     request->reply = std::move(reply->body);
     request->received_at = Clock::now();
     reply_received_.notify_one();

@@ -7,7 +7,7 @@
 
 namespace starling::actor {
 
-Result<void> ClusterJob::found(const core::ConfigurationPtr& configuration) {
+Result<void> ClusterJob::bootstrap(const core::ConfigurationPtr& configuration) {
   if (auto made = make_local_job(configuration); !made) return made;
   std::vector<core::Member> local_members;
   for (const core::Member& member : configuration->members)
@@ -94,7 +94,7 @@ void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports
   }
   for (const auto& report : reports)
     for (const core::WorkerProgress& gone : report.gone) note_gone(gone);
-  recent_.add(Clock::now() - founded_at_, steps, loss_sum);
+  recent_.add(Clock::now() - began_at_, steps, loss_sum);
   if (std::exchange(steps_, steps) < steps) last_step_age_ = age();
 }
 
@@ -221,7 +221,7 @@ wire::JobStatus ClusterJob::status() {
          report.copy});
   }
   status.counts.ranges = static_cast<std::uint32_t>(prepared_->ranges());
-  status.counts.updates_before = prepared_->updates_before();
+  status.counts.updates_before = prepared_->updates_in_checkpoint();
   for (const auto& [worker, count] : workers_) {
     const auto is_worker = [&worker = worker](const wire::MemberStatus& member) {
       return core::MemberIncarnation{member.member, member.incarnation} == worker;

@@ -30,8 +30,8 @@ class ClusterJob {
   using SendFrames = std::function<void(wire::NodeId node, wire::TrafficClass traffic_class,
                                         std::span<wire::Frame> frames)>;
 
-  /// `age` is the time since the job began, on any node. Own actors call `stop_job`, on any thread,
-  /// as they do `log`, which logs a line about this job.
+  /// `age` is the time since the job began, on any node. The actors of this job call `stop_job` and
+  /// `log`, which logs a line about this job, on any thread.
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings, std::string client,
              std::shared_ptr<const PreparedJob> prepared, std::chrono::milliseconds age,
              SendFrames send_frames, std::function<void()> stop_job,
@@ -44,12 +44,12 @@ class ClusterJob {
         send_frames_(std::move(send_frames)),
         stop_job_(std::move(stop_job)),
         log_(std::move(log)),
-        founded_at_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
+        began_at_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
-  // Requires: found() or join() is called once, before all other functions.
+  // Requires: bootstrap() or join() is called once, before all other functions.
 
   /// Starts this node's members of a new job, whose first configuration this is.
-  Result<void> found(const core::ConfigurationPtr& configuration);
+  Result<void> bootstrap(const core::ConfigurationPtr& configuration);
 
   /// Starts the members that this node brings into a running job, whose present configuration this
   /// is: `workers` workers and, in central and hybrid mode, a server. They ask to join.
@@ -180,7 +180,7 @@ class ClusterJob {
   static wire::JobSummary outcome_of(const wire::JobStatus& status);
 
   [[nodiscard]] std::chrono::milliseconds age() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - founded_at_);
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began_at_);
   }
 
   /// True if this node has workers and all have made their last step, so that they wait for no
@@ -314,7 +314,7 @@ class ClusterJob {
   /// Stops the job on all its nodes. Thread-safe.
   const std::function<void()> stop_job_;
   const std::function<void(const std::string&)> log_;
-  const Clock::time_point founded_at_;
+  const Clock::time_point began_at_;
   /// Used only on the loop's thread: the number of steps that workers here have completed, and the
   /// age of the job when that number last grew.
   std::uint64_t steps_ = 0;
@@ -347,8 +347,8 @@ class ClusterJob {
   /// The configuration epoch in which this node gave the job up, and why.
   std::optional<core::Epoch> give_up_epoch_;
   std::string give_up_reason_;
-  /// Set once, by found() or join(). Declared last so that it is destroyed first: its members call
-  /// send(), which uses the fields above, until their actors have ended.
+  /// Set once, by bootstrap() or join(). Declared last so that it is destroyed first: its members
+  /// call send(), which uses the fields above, until their actors have ended.
   std::unique_ptr<LocalJob> local_;
 };
 

@@ -20,10 +20,11 @@ void ClusterNode::Impl::receive(const wire::FrameView& frame, const security::Se
     return;
   }
   auto decoded = wire::decode_control(frame);
-  if (!decoded || !sender.may_be_at(decoded->address)) return;
+  if (!decoded || !sender.may_use_address(decoded->address)) return;
   if (sender.role != security::Role::node && !may_come_from_client(*decoded)) return;
   const std::size_t bytes = frame.head.size() + frame.body.size() + message_overhead;
-  // Drops the message if too many wait for the loop: nodes send requests and gossip repeatedly.
+  // Drops the message if the loop is too far behind. Nothing is lost: nodes repeat requests and
+  // gossip.
   if (waiting_bytes_ + bytes > waiting_bytes_max) return;
   waiting_bytes_ += bytes;
   loop_.post([this, bytes, message = *std::move(decoded), public_key = sender.key] {
@@ -32,6 +33,7 @@ void ClusterNode::Impl::receive(const wire::FrameView& frame, const security::Se
   });
 }
 
+/// Logs at most one line per `drop_log_period`, so that a sender of bad frames cannot fill the log.
 void ClusterNode::Impl::log_drop(const std::string& why) {
   if (now() < drop_logged_at_ + drop_log_period) return;
   drop_logged_at_ = now();
@@ -42,7 +44,8 @@ bool ClusterNode::Impl::may_send_as(NodeId node, const security::Sender& sender)
   // Without keys, nothing identifies a sender.
   if (!sender.key) return true;
   bool may_send = false;
-  nodes_.visit(node, [&](const auto& record) { may_send = sender.may_be_at(record.address); });
+  nodes_.visit(node,
+               [&](const auto& record) { may_send = sender.may_use_address(record.address); });
   return may_send;
 }
 

@@ -28,8 +28,8 @@ class PreparedJob {
   [[nodiscard]] virtual const JobOptions& options() const = 0;
   /// The number of ranges of the model.
   [[nodiscard]] virtual std::size_t ranges() const = 0;
-  /// The number of updates in the checkpoint from which the job goes on; 0 without one.
-  [[nodiscard]] virtual std::uint64_t updates_before() const { return 0; }
+  /// The number of updates in the checkpoint that the job resumes from; 0 if it resumes from none.
+  [[nodiscard]] virtual std::uint64_t updates_in_checkpoint() const { return 0; }
   /// The number of steps of each worker in one pass over its data; 0 if the job has no data.
   [[nodiscard]] virtual core::Step steps_per_data_epoch() const { return 0; }
   /// Returns an Error if this machine does not have the memory for one node's part of the job, when
@@ -45,10 +45,10 @@ class PreparedJob {
       LocalJobOptions options) const = 0;
 };
 
-/// Makes a job from its settings and reads its data, which may take long. The node starts a thread
-/// for each job and calls the function there, under a ReadScope, so that reads through
-/// InputDescriptor end when the node is destroyed. The thread has a copy of the function, and may
-/// outlive the node.
+/// Makes a job from its settings and reads its data, which may take long. The node calls a copy of
+/// this function on a new thread for each job. The thread may outlive the node, so the function may
+/// not refer to the node. The thread has a ReadScope: when the node is destroyed, reads through an
+/// InputDescriptor end early.
 using JobPreparer =
     std::function<Result<std::shared_ptr<const PreparedJob>>(const wire::JobSettings& settings)>;
 

@@ -194,10 +194,11 @@ class ClusterNode::Impl {
   /// Tries to join a job that runs on node `target` and not here, unless this node has tried
   /// before.
   void try_to_join(const wire::JobStatus& job, const NodeAddress& address);
-  /// Starts this node's part of a prepared job: of a new job if `age` is absent, else of a job that
-  /// began `age` ago on other nodes. Returns the running job if it was started before.
+  /// Starts this node's part of a prepared job. If `joined_job_age` is absent, the job is new, and
+  /// this node bootstraps it; else this node joins a job that began so long ago on other nodes.
+  /// Returns the running job if it was started before.
   Result<JobPtr> start_job(JobId id, const core::ConfigurationPtr& configuration,
-                           std::optional<std::chrono::milliseconds> age);
+                           std::optional<std::chrono::milliseconds> joined_job_age);
   void answer(const Requester& requester, const wire::GetStatus&);
   void answer(const Requester& requester, const wire::PrepareJob& request);
   Result<void> reserve_slot(const wire::PrepareJob& request);

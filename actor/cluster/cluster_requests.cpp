@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds pause_max = 10s;
 /// How long this node waits for another node's answer to a request to stop a job.
 constexpr std::chrono::milliseconds stop_timeout = 10s;
 /// The time from a failed request until this node repeats it.
-constexpr std::chrono::milliseconds stop_again_after = 1s;
+constexpr std::chrono::milliseconds stop_retry_delay = 1s;
 
 }  // namespace
 
@@ -32,7 +32,8 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
       });
   // The last condition: too many closed jobs are still being torn down. A later call tries again.
   if (!is_running || job.state != wire::JobState::running || !job.give_up_reason.empty() ||
-      find(job.job) || is_leaving_ || prepared_.is_busy() || reaper_->count() >= teardowns_max)
+      find(job.job) || is_leaving_ || prepared_.is_busy() ||
+      reaper_->pending_count() >= teardowns_max)
     return;
   if (!join_attempts_.emplace(job.job, now()).second) return;
   if (auto reserved = slots_.reserve(job.job, job.settings, job.client, now()); !reserved)
@@ -100,7 +101,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJo
 
 Result<void> ClusterNode::Impl::reserve_slot(const wire::PrepareJob& request) {
   // Closed jobs hold memory and threads until they are torn down.
-  if (const std::size_t teardowns = reaper_->count(); teardowns >= teardowns_max)
+  if (const std::size_t teardowns = reaper_->pending_count(); teardowns >= teardowns_max)
     return Error{"this node is still tearing down " + std::to_string(teardowns) +
                  " closed jobs; valid: fewer than " + std::to_string(teardowns_max) +
                  ", so try again later, or restart the node if steps of theirs never return"};
@@ -131,19 +132,21 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob&
 
 Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
     JobId id, const core::ConfigurationPtr& configuration,
-    std::optional<std::chrono::milliseconds> age) {
+    std::optional<std::chrono::milliseconds> joined_job_age) {
   if (JobPtr started_before = find(id)) return started_before;
   const auto prepared = prepared_.find(id);
   const auto* slot = slots_.find(id);
   if (!prepared || slot == nullptr) return Error{"the job was not prepared here"};
-  if (!configuration || (!age && configuration->epoch != 1) ||
+  const bool is_joining = joined_job_age.has_value();
+  if (!configuration || (!is_joining && configuration->epoch != 1) ||
       !core::is_valid(configuration, static_cast<core::MemberId>(LocalJobOptions{}.members_max)) ||
       configuration->ranges.size() != placed_ranges(prepared->options(), prepared->ranges()) ||
       configuration->coordinator.has_value() !=
           core::keeps_steps_centrally(prepared->options().mode))
     return Error{"the job's configuration does not fit the job"};
   auto job = std::make_shared<ClusterJob>(
-      id, id_, slot->settings, slot->client, prepared, age.value_or(std::chrono::milliseconds{}),
+      id, id_, slot->settings, slot->client, prepared,
+      joined_job_age.value_or(std::chrono::milliseconds{}),
       [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
         send_frames(node, traffic_class, frames);
       },
@@ -152,7 +155,8 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
         log_buffer_.add(line, name);
       });
   auto started = catch_errors([&] {
-    return age ? job->join(configuration, options_.workers, random_) : job->found(configuration);
+    return is_joining ? job->join(configuration, options_.workers, random_)
+                      : job->bootstrap(configuration);
   });
   if (!started) {
     reaper_->destroy(std::move(job));  // waits for the user's actors, which may take long to end
@@ -162,7 +166,7 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
     const std::unique_lock lock{state_mutex_};
     jobs_[id] = job;
   }
-  log_for_job(id, age ? "joining" : "begins");
+  log_for_job(id, is_joining ? "joining" : "begins");
   return job;
 }
 
@@ -188,7 +192,7 @@ void ClusterNode::Impl::stop_at(NodeId node, JobId id) {
   ask({node, address}, wire::StopJob{id}, stop_timeout, [this, node, id](const auto& reply) {
     // Asks again: the node may be slow, or may not have started the job yet.
     if (!reply || !std::holds_alternative<wire::Done>(*reply))
-      loop_.post_after(stop_again_after, [this, node, id] { stop_at(node, id); });
+      loop_.post_after(stop_retry_delay, [this, node, id] { stop_at(node, id); });
   });
 }
 
@@ -237,7 +241,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::PauseJob&
 void ClusterNode::Impl::answer(const Requester& requester, const wire::SubmitJob& request) {
   if (submissions_.answer_if_known(requester, request.job)) return;
   if (is_leaving_) return reply(requester, wire::Refused{"this node is leaving"});
-  if (auto may_submit = slots_.check_client(requester.client); !may_submit)
+  if (auto may_submit = slots_.check_quota(requester.client); !may_submit)
     return reply(requester, wire::Refused{"node " + name_ + " " + may_submit.error().message});
   if (auto is_free = slots_.check_name(actor::setting_of(request.settings, "name"), request.job);
       !is_free)

@@ -27,7 +27,9 @@ struct JobSlot {
 };
 
 /// Call only on the loop's thread. A job has a slot from the request to prepare it until it is
-/// closed, because a job that has ended still holds its model and its threads.
+/// closed, because a job that has ended still holds its model and its threads. The Errors do not
+/// name the node: the callers put a prefix in front ("node a1 " on the node that a client asks,
+/// "node at 10.0.0.1:7070: " for another node).
 class JobSlots {
  public:
   explicit JobSlots(const JobLimits& limits) : limits_(limits) {}
@@ -37,13 +39,13 @@ class JobSlots {
   [[nodiscard]] Result<void> reserve(wire::JobId id, const wire::JobSettings& settings,
                                      const std::string& client, core::Time now) {
     if (slots_.contains(id)) return {};
-    if (auto valid = check_client(client); !valid) return valid;
+    if (auto valid = check_quota(client); !valid) return valid;
     slots_[id] = {settings, client, now, 0};
     return {};
   }
 
-  /// Returns an Error if the node has no free slot for `client`.
-  [[nodiscard]] Result<void> check_client(const std::string& client) const {
+  /// Returns an Error if the node holds as many jobs as it may, of all clients or of `client`.
+  [[nodiscard]] Result<void> check_quota(const std::string& client) const {
     if (slots_.size() >= limits_.jobs)
       return Error{"holds " + std::to_string(slots_.size()) +
                    " jobs, and takes no more (--jobs): " + list_clients() + "; " + remedy};

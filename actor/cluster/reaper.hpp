@@ -1,6 +1,6 @@
-/// Destroys objects whose destructors take long, on threads of its own: closed jobs, whose
-/// destructors wait for their actors to end and for the steps that are being computed. A step may
-/// never return, so a thread whose object hangs is replaced. Internal to ClusterNode.
+/// Destroys closed jobs on threads of its own. The destructor of a job takes long: it waits until
+/// the job's actors have ended and until the steps in computation have returned. A step may never
+/// return, so the reaper replaces a thread whose object hangs. Internal to ClusterNode.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,12 @@ class Reaper {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// The most objects that may hang without being counted by count().
-  static constexpr std::size_t hanging_max = 32;
+  /// pending_count() leaves out up to this number of objects that hang.
+  static constexpr std::size_t hanging_uncounted_max = 32;
 
   /// Destroys up to `threads` objects at once. An object hangs if its destructor takes longer than
-  /// `hangs_after`. The threads are started here and not by destroy(), which therefore cannot fail
-  /// to start one. Requires: threads > 0.
+  /// `hangs_after`. Starts the threads, so that destroy() needs no new one and cannot fail.
+  /// Requires: threads > 0.
   explicit Reaper(std::size_t threads, Clock::duration hangs_after = std::chrono::seconds{10})
       : at_once_(threads), hangs_after_(hangs_after) {
     try {
@@ -43,33 +43,37 @@ class Reaper {
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
 
-  /// Destroys the object on a thread of the reaper's, once no other shared pointer to it exists.
-  /// Requires: nobody can get a new one.
+  /// Destroys the object on one of the reaper's threads, as soon as no other shared pointer to it
+  /// exists. Requires: nobody makes further copies of the pointer.
   void destroy(std::shared_ptr<void> object) {
     const std::lock_guard lock{mutex_};
     queue_.push_back(std::move(object));
     wake_.notify_one();
   }
-  /// The number of objects that are not destroyed yet, without up to `hanging_max` that hang.
-  [[nodiscard]] std::size_t count() const {
+  /// Returns the number of objects that are not destroyed yet, without up to
+  /// `hanging_uncounted_max` that hang.
+  [[nodiscard]] std::size_t pending_count() const {
     const std::lock_guard lock{mutex_};
-    return queue_.size() + begun_at_.size() - replaceable();
+    return queue_.size() + begun_at_.size() - hanging_uncounted();
   }
-  /// Starts threads in place of those whose objects hang, so that others are destroyed meanwhile.
-  /// If the system starts no thread, does nothing; the caller tries again later.
+  /// Starts a thread in place of each whose object hangs, so that other objects are destroyed
+  /// meanwhile. If the system cannot start one, returns without an error; call again later.
   void replace_hanging_threads() {
     const std::lock_guard lock{mutex_};
     try {
-      while (threads_.size() < at_once_ + replaceable()) threads_.emplace_back([this] { run(); });
+      while (threads_.size() < at_once_ + hanging_uncounted())
+        threads_.emplace_back([this] { run(); });
     } catch (const std::system_error&) {
     }
   }
 
  private:
-  /// Returns the number of objects that hang, up to `hanging_max`. Requires: mutex_ is locked.
-  [[nodiscard]] std::size_t replaceable() const {
+  /// Returns the number of objects that hang, up to `hanging_uncounted_max`. Requires: mutex_ is
+  /// locked.
+  [[nodiscard]] std::size_t hanging_uncounted() const {
     const auto first = begun_at_.upper_bound(Clock::now() - hangs_after_);
-    return std::min(hanging_max, static_cast<std::size_t>(std::distance(begun_at_.begin(), first)));
+    return std::min(hanging_uncounted_max,
+                    static_cast<std::size_t>(std::distance(begun_at_.begin(), first)));
   }
 
   void close() {
@@ -102,7 +106,7 @@ class Reaper {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool is_closing_ = false;
-  /// When the destruction of each object that is not destroyed yet has begun.
+  /// The time at which each destruction that has not ended yet began.
   std::multiset<Clock::time_point> begun_at_;
   std::deque<std::shared_ptr<void>> queue_;
   std::vector<std::thread> threads_;

@@ -33,7 +33,7 @@ constexpr std::size_t peers_max = 8192;
 
 }  // namespace
 
-bool Sender::may_be_at(const std::string& address) const {
+bool Sender::may_use_address(const std::string& address) const {
   const auto peer = wire::parse_peer(address);
   return peer && peer->key == key;
 }
@@ -221,7 +221,7 @@ class Endpoint::Core {
     if (!message) return;
     if (const auto* introduction = std::get_if<Introduction>(&message->body))
       return receive(message->address, *introduction, now);
-    if (!role || !sender.may_be_at(message->address)) return;
+    if (!role || !sender.may_use_address(message->address)) return;
     if (const auto* digest = std::get_if<RevocationsDigest>(&message->body))
       receive(message->address, *digest);
     else

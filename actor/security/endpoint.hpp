@@ -43,7 +43,7 @@ struct Sender {
   Role role = Role::node;
   /// True if `address`, as wire::print() prints it, contains the sender's key; always true if
   /// nothing is encrypted.
-  [[nodiscard]] bool may_be_at(const std::string& address) const;
+  [[nodiscard]] bool may_use_address(const std::string& address) const;
 };
 
 /// Thread-safe. Its destructor closes all connections.

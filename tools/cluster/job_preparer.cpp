@@ -29,7 +29,7 @@ class PreparedTraining final : public actor::PreparedJob {
   [[nodiscard]] std::size_t ranges() const override {
     return prepared_.model->layout(options()).ranges.size();
   }
-  [[nodiscard]] std::uint64_t updates_before() const override {
+  [[nodiscard]] std::uint64_t updates_in_checkpoint() const override {
     return prepared_.resolved.updates_before;
   }
   [[nodiscard]] core::Step steps_per_data_epoch() const override {

@@ -64,7 +64,7 @@ TEST(ClusterJob, DropsPacketsOfAMemberFromAnotherNode) {
   std::vector<core::MemberId> senders;
   const auto prepared = std::make_shared<PreparedRecordingJob>(senders, first);
   ClusterJob job{1, own_node, {}, {}, prepared, {}, {}, {}, {}};
-  ASSERT_TRUE(job.found(first));
+  ASSERT_TRUE(job.bootstrap(first));
   const auto deliver = [&](wire::NodeId node, core::MemberId from, core::Incarnation incarnation) {
     core::Envelope envelope;
     envelope.from = from;

@@ -45,7 +45,7 @@ TEST(Reaper, CountsObjectsUntilTheyHang) {
   for (std::size_t i = 0; i < threads + 1; ++i) reaper.destroy(hanging.make());
   EXPECT_TRUE(wait_until([&] { return hanging.begun() == threads; }));
   reaper.replace_hanging_threads();
-  EXPECT_EQ(reaper.count(), threads + 1);
+  EXPECT_EQ(reaper.pending_count(), threads + 1);
   EXPECT_EQ(hanging.begun(), threads);
 }
 
@@ -58,7 +58,7 @@ TEST(Reaper, ForgetsObjectsThatHang) {
     EXPECT_TRUE(wait_until([&] { return hanging.begun() == i + 1; }));
     reaper.replace_hanging_threads();
   }
-  EXPECT_EQ(reaper.count(), 0U);
+  EXPECT_EQ(reaper.pending_count(), 0U);
   reaper.destroy(make_object(is_destroyed));
   EXPECT_TRUE(wait_until([&] { return is_destroyed.load(); }));
 }
@@ -66,12 +66,12 @@ TEST(Reaper, ForgetsObjectsThatHang) {
 TEST(Reaper, CountsObjectsThatHangBeyondItsLimit) {
   Reaper reaper{threads, std::chrono::seconds{0}};
   Hanging hanging;
-  for (std::size_t i = 0; i < Reaper::hanging_max + threads; ++i) {
+  for (std::size_t i = 0; i < Reaper::hanging_uncounted_max + threads; ++i) {
     reaper.destroy(hanging.make());
     EXPECT_TRUE(wait_until([&] { return hanging.begun() == i + 1; }));
     reaper.replace_hanging_threads();
   }
-  EXPECT_EQ(reaper.count(), threads);
+  EXPECT_EQ(reaper.pending_count(), threads);
 }
 
 }  // namespace
