@@ -20,9 +20,10 @@ namespace starling::program {
 [[nodiscard]] std::string print(const actor::Target& target);
 
 /// Refuses a target whose metric is neither one of `metrics`, which the model computes itself, nor
-/// one of `other_metrics`, the result of metric_names(). Refuses a value that the named metric
-/// cannot have, and the direction in which it would get worse.
+/// one of `evaluation_metrics`, which an evaluation computes (the result of metric_names()). For
+/// the latter, refuses a value that the metric cannot have, and the direction in which it would get
+/// worse.
 [[nodiscard]] Result<void> check_target(const actor::Target& target, const models::Metrics& metrics,
-                                        const std::vector<std::string>& other_metrics = {});
+                                        const std::vector<std::string>& evaluation_metrics = {});
 
 }  // namespace starling::program
