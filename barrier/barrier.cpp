@@ -148,7 +148,7 @@ std::size_t seen_workers(const Barrier& barrier, std::size_t others) {
 }
 
 bool always_passes(const Barrier& barrier) {
-  return barrier.sample == 0 || max_lag(barrier.rule) >= finished;
+  return barrier.sample == 0 || max_lag(barrier.rule) >= unlimited;
 }
 
 bool needs_every_step(const Barrier& barrier) {

@@ -232,11 +232,11 @@ wire::JobStatus ClusterJob::status() {
   const JobOptions& options = prepared_->options();
   status.state = state_;
   status.started_at_ms = utc_now_us() / 1000 - age().count();
-  status.steps_total = options.steps == barrier::finished ? 0 : options.steps;
+  status.steps_total = options.steps == barrier::unlimited ? 0 : options.steps;
   core::Step last_step = 0;  // since the samples were dealt anew
   for (const wire::MemberStatus& member : status.local_members)
     last_step = std::max(last_step, member.deal.last_step.value_or(0));
-  if (last_step > 0 && last_step < barrier::finished) status.steps_total = last_step;
+  if (last_step > 0 && last_step < barrier::unlimited) status.steps_total = last_step;
   status.steps_per_data_epoch = prepared_->steps_per_data_epoch();
   if (options.time)
     status.time_limit_ms = static_cast<std::uint64_t>(*options.time / std::chrono::milliseconds{1});

@@ -12,28 +12,28 @@ namespace starling::actor {
 namespace {
 
 JobOptions to_job_options(const EngineOptions& options, core::Mode mode) {
-  JobOptions job;
-  job.mode = mode;
-  job.workers = options.workers;
+  JobOptions job_options;
+  job_options.mode = mode;
+  job_options.workers = options.workers;
   const std::size_t others = options.workers > 0 ? options.workers - 1 : 0;
-  job.barrier = options.barrier.value_or(
+  job_options.barrier = options.barrier.value_or(
       core::keeps_steps_centrally(mode)
           ? barrier::Barrier{barrier::Bsp{}}
           : barrier::sampled(barrier::Ssp{4}, std::min<std::size_t>(2, others)));
-  job.recheck = options.recheck;
-  job.shards = options.shards;
-  job.steps = options.steps;
-  job.time = options.time;
-  job.seed = options.seed;
-  job.delay = options.delay;
-  job.stragglers = options.stragglers;
-  job.compute_threads = options.compute_threads;
-  job.attempts = options.attempts;
-  job.evaluate_train = false;
-  job.on_progress = options.on_progress;
-  job.progress_every = options.progress_every;
-  job.stop = options.stop;
-  return job;
+  job_options.recheck = options.recheck;
+  job_options.shards = options.shards;
+  job_options.steps = options.steps;
+  job_options.time = options.time;
+  job_options.seed = options.seed;
+  job_options.delay = options.delay;
+  job_options.stragglers = options.stragglers;
+  job_options.compute_threads = options.compute_threads;
+  job_options.attempts = options.attempts;
+  job_options.evaluate_train = false;
+  job_options.on_progress = options.on_progress;
+  job_options.progress_every = options.progress_every;
+  job_options.stop = options.stop;
+  return job_options;
 }
 
 Result<core::Mode> choose_mode(const EngineOptions& options, std::span<const core::Mode> modes) {
@@ -56,8 +56,8 @@ Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
         return Error{"barrier " + predicate->label +
                      " has no function; make it by Predicate::make"};
   if (options.barrier)
-    if (auto valid = core::check_without_gradients(*options.barrier); !valid) return valid;
-  if (options.steps == barrier::finished && !options.time && !hooks.stop)
+    if (auto valid = core::check_needs_no_gradients(*options.barrier); !valid) return valid;
+  if (options.steps == barrier::unlimited && !options.time && !hooks.stop)
     return Error{"the job would never end; valid: steps, time or the hook stop"};
   if (hooks.stop && options.stop_every == 0)
     return Error{"stop_every=0: the hook stop is asked every 1 step or more"};
@@ -72,23 +72,23 @@ Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
 template <class T>
 class Engine<T>::Impl {
  public:
-  Impl(EngineOptions options, JobOptions job, Hooks<T> hooks,
+  Impl(EngineOptions options, JobOptions job_options, Hooks<T> hooks,
        std::shared_ptr<const detail::KeyTable> keys)
       : options_(std::move(options)),
-        job_(std::move(job)),
+        job_options_(std::move(job_options)),
         hooks_(std::make_shared<const Hooks<T>>(std::move(hooks))),
         keys_(std::move(keys)),
         states_(keys_->layout().ranges.size()) {
     if (hooks_->stop) {
-      job_.evaluate_every = options_.stop_every;
-      job_.stop_when = [this](const Progress& progress,
-                              const std::vector<core::RangeState>& states) {
+      job_options_.evaluate_every = options_.stop_every;
+      job_options_.stop_when = [this](const Progress& progress,
+                                      const std::vector<core::RangeState>& states) {
         return hooks_->stop(progress, Tensors<T>{*keys_, states});
       };
     }
   }
 
-  [[nodiscard]] const JobOptions& job() const { return job_; }
+  [[nodiscard]] const JobOptions& job_options() const { return job_options_; }
   [[nodiscard]] const detail::KeyTable& keys() const { return *keys_; }
 
   Outcome run() {
@@ -161,19 +161,20 @@ class Engine<T>::Impl {
   }
 
   std::shared_ptr<detail::EngineTask<T>> make_task() const {
-    return std::make_shared<detail::EngineTask<T>>(keys_, hooks_, job_.workers, job_.seed,
+    return std::make_shared<detail::EngineTask<T>>(keys_, hooks_, job_options_.workers,
+                                                   job_options_.seed,
                                                    detail::Fetcher{options_.fetch_timeout});
   }
 
   /// Returns the job's options. Their on_start connects the fetcher of `task` to the job's actors.
   JobOptions job_for(std::shared_ptr<detail::EngineTask<T>> task) const {
-    JobOptions job = job_;
-    job.on_start = [task = std::move(task), &users_on_start = options_.on_start](
-                       const JobActorsPtr& actors, caf::actor_system& system) {
+    JobOptions job_options = job_options_;
+    job_options.on_start = [task = std::move(task), &users_on_start = options_.on_start](
+                               const JobActorsPtr& actors, caf::actor_system& system) {
       task->fetcher().attach(actors->model, system);
       if (users_on_start) users_on_start(actors, system);
     };
-    return job;
+    return job_options;
   }
 
   /// Stores the tensors of a job that has ended, and no other state, because the next run counts
@@ -185,7 +186,7 @@ class Engine<T>::Impl {
   }
 
   EngineOptions options_;
-  JobOptions job_;
+  JobOptions job_options_;
   std::shared_ptr<const Hooks<T>> hooks_;
   std::shared_ptr<const detail::KeyTable> keys_;
 
@@ -211,9 +212,9 @@ Result<std::unique_ptr<typename Engine<T>::Impl>> Engine<T>::prepare(
   const auto mode = choose_mode(options, modes);
   if (!mode) return mode.error();
   if (auto valid = check(options, hooks); !valid) return std::move(valid).error();
-  JobOptions job = to_job_options(options, *mode);
-  if (hooks.stop) job.stop_when = [](const auto&, const auto&) { return false; };
-  if (auto valid = actor::check(job); !valid) return std::move(valid).error();
+  JobOptions job_options = to_job_options(options, *mode);
+  if (hooks.stop) job_options.stop_when = [](const auto&, const auto&) { return false; };
+  if (auto valid = actor::check(job_options); !valid) return std::move(valid).error();
   std::vector<models::Parameter> shapes;
   shapes.reserve(tensors.size());
   for (const Tensor<T>& tensor : tensors)
@@ -221,9 +222,9 @@ Result<std::unique_ptr<typename Engine<T>::Impl>> Engine<T>::prepare(
                       .shape = tensor.shape,
                       .row_sparse = tensor.row_sparse,
                       .decay = false});
-  auto keys = detail::KeyTable::make(std::move(shapes), sizeof(T), owner_count(job));
+  auto keys = detail::KeyTable::make(std::move(shapes), sizeof(T), owner_count(job_options));
   if (!keys) return std::move(keys).error();
-  auto impl = std::make_unique<Impl>(std::move(options), std::move(job), std::move(hooks),
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(job_options), std::move(hooks),
                                      std::make_shared<const detail::KeyTable>(*std::move(keys)));
   for (std::size_t k = 0; k < tensors.size(); ++k) {
     auto& values = tensors[k].values;
@@ -255,7 +256,7 @@ std::vector<std::string> Engine<T>::keys() const {
 
 template <class T>
 std::size_t Engine<T>::workers() const {
-  return impl_->job().workers;
+  return impl_->job_options().workers;
 }
 
 template <class T>

@@ -41,7 +41,7 @@ struct EngineOptions {
   std::size_t shards = 0;
   /// Each worker makes this many steps in one run. Without a limit of steps, `time` or Hooks::stop
   /// must end the run.
-  core::Step steps = barrier::finished;
+  core::Step steps = barrier::unlimited;
   std::optional<std::chrono::nanoseconds> time = std::nullopt;
   /// Hooks::stop is called each time that the workers' mean step has grown by this much; above 0.
   core::Step stop_every = 1;

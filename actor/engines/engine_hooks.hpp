@@ -143,7 +143,8 @@ template <class T>
 struct Hooks {
   /// Returns the keys and rows that the worker reads before its step. Absent: it reads all keys.
   std::function<std::vector<Selection>(StepContext<T>& context)> schedule = {};
-  /// Returns the updates that the worker computes in its step, at most one for each key. Required.
+  /// Computes the worker's updates in its step and returns them, at most one for each key. The
+  /// engine then pushes them to their owners. Required.
   std::function<std::vector<Update<T>>(StepContext<T>& context)> push = {};
   /// Merges an update that a worker has pushed into the owner's value of the key. (Workers do not
   /// call it; they read what `schedule` returns.) Both arguments have the same length: they

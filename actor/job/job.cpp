@@ -237,7 +237,7 @@ Result<void> check(const JobOptions& options) {
     return Error{"attempts=" + std::to_string(options.attempts) +
                  ": a step is tried at least once"};
   if (options.replication_factor < 1) return Error{"copies=0: a range has at least one owner"};
-  if (options.steps == barrier::finished && !options.time && !options.until && !options.stop_when)
+  if (options.steps == barrier::unlimited && !options.time && !options.until && !options.stop_when)
     return Error{
         "the job would never end; valid: epochs, steps, a time (seconds), until or, in code, "
         "stop_when"};

@@ -146,7 +146,7 @@ struct JobOptions {
   /// The number of server shards in central and hybrid mode; 0: one for each 4 workers, at most 8.
   std::size_t shards = 0;
   /// The step after which each worker ends.
-  core::Step steps = barrier::finished;
+  core::Step steps = barrier::unlimited;
   /// After this time the job ends with Outcome::End::reached.
   std::optional<std::chrono::nanoseconds> time = std::nullopt;
   /// When an evaluation on test data reaches this target, the job ends with End::reached.

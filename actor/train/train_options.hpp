@@ -36,7 +36,7 @@ struct TrainOptions {
   /// step a worker ends, also if the workers change while the job runs.
   std::optional<double> epochs = std::nullopt;
   /// With `epochs`: no worker makes more steps than this.
-  core::Step steps_max = barrier::finished;
+  core::Step steps_max = barrier::unlimited;
   /// The saved states from which the job goes on, one for each range. Empty: the job makes a new
   /// model.
   std::vector<core::RangeState> resume = {};

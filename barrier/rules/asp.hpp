@@ -11,7 +11,7 @@ struct Asp {
 
   [[nodiscard]] bool admits(Step, std::span<const Step>) const { return true; }
   [[nodiscard]] std::optional<Step> floor(Step) const { return 0; }
-  [[nodiscard]] std::optional<Step> max_lag() const { return finished; }
+  [[nodiscard]] std::optional<Step> max_lag() const { return unlimited; }
 
   static Asp parse(SpecReader&) { return {}; }
   [[nodiscard]] std::string options() const { return {}; }

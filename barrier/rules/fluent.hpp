@@ -28,17 +28,17 @@ struct Fluent {
   [[nodiscard]] std::optional<Step> floor(Step own_step) const {
     return Ssp{staleness}.floor(own_step);
   }
-  /// Returns `finished`, which stands for infinity, if no worker ever pauses; nullopt if the
+  /// Returns `unlimited`, which stands for infinity, if no worker ever pauses; nullopt if the
   /// fastest worker may pass by chance, however far ahead it is.
   [[nodiscard]] std::optional<Step> max_lag() const {
-    if (probability <= 0) return finished;
+    if (probability <= 0) return unlimited;
     return probability >= 1 ? std::optional{staleness} : std::nullopt;
   }
 
   /// Returns nullopt even with probability 1, because a worker that sees a faster one passes with
   /// any lag.
   [[nodiscard]] std::optional<Step> max_lag_in_sample() const {
-    return probability <= 0 ? std::optional{finished} : std::nullopt;
+    return probability <= 0 ? std::optional{unlimited} : std::nullopt;
   }
 
   [[nodiscard]] Step run_to(const Pace& own, std::span<const Pace> others) const {
@@ -51,7 +51,7 @@ struct Fluent {
 
   static Fluent parse(SpecReader& reader) {
     Fluent rule;
-    rule.staleness = std::min(reader.count_or_inf("s", rule.staleness), finished);
+    rule.staleness = std::min(reader.count_or_inf("s", rule.staleness), unlimited);
     rule.probability = reader.number("p", rule.probability, 0, 1);
     return rule;
   }

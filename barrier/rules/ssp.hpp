@@ -12,7 +12,7 @@ struct Ssp {
   static constexpr std::string_view name = "ssp";
   static constexpr std::string_view summary = "pass if no seen worker is over s steps behind";
 
-  /// The largest lag that the rule tolerates, s; `finished` or more stands for infinity, which
+  /// The largest lag that the rule tolerates, s; `unlimited` or more stands for infinity, which
   /// makes the rule ASP.
   Step staleness = 4;
 
@@ -24,9 +24,11 @@ struct Ssp {
   }
   [[nodiscard]] std::optional<Step> max_lag() const { return staleness; }
 
-  static Ssp parse(SpecReader& reader) { return {std::min(reader.count_or_inf("s", 4), finished)}; }
+  static Ssp parse(SpecReader& reader) {
+    return {std::min(reader.count_or_inf("s", 4), unlimited)};
+  }
   [[nodiscard]] std::string options() const {
-    return "s=" + (staleness >= finished ? "inf" : std::to_string(staleness));
+    return "s=" + (staleness >= unlimited ? "inf" : std::to_string(staleness));
   }
 
   bool operator==(const Ssp&) const = default;

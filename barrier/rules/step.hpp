@@ -19,8 +19,10 @@ namespace starling::barrier {
 using Step = std::uint64_t;
 
 /// The step of a worker that has finished its job: above every real step, but small enough that a
-/// rule can add to it without overflow. As a limit on steps or lags it stands for infinity.
+/// rule can add to it without overflow.
 inline constexpr Step finished = Step{1} << 62U;
+/// A limit of steps or of lag that is no limit. Equal to `finished`, because no step is above it.
+inline constexpr Step unlimited = finished;
 
 /// A rule decides whether a worker at step `own_step` that sees the steps `seen` of others passes,
 /// which means that it may begin its next iteration.
@@ -36,8 +38,8 @@ concept Rule = Alternative<R> && requires(const R rule, Step own_step, std::span
   /// Returns the step that every seen worker must have reached; the first seen worker below it
   /// suffices to decide against passing. nullopt: the rule needs all answers to decide.
   { rule.floor(own_step) } -> std::same_as<std::optional<Step>>;
-  /// Returns the largest lag of a seen worker at which the worker still passes. `finished` or more:
-  /// the worker always passes. nullopt: the rule sets no bound.
+  /// Returns the largest lag of a seen worker at which the worker still passes. `unlimited` or
+  /// more: the worker always passes. nullopt: the rule sets no bound.
   { rule.max_lag() } -> std::same_as<std::optional<Step>>;
 };
 

@@ -86,7 +86,7 @@ KeyDescription flow_key() {
 /// an Error if the job would never end.
 Result<void> check_detached(const Settings& settings, const PreparedRun& ready) {
   const auto& options = ready.resolved.options.job;
-  if (options.steps == barrier::finished && !options.time)
+  if (options.steps == barrier::unlimited && !options.time)
     return Error{"no program sees when " + location_of(settings, "until") +
                  " is reached; valid beside it: epochs, steps or seconds"}
         .within("--detach");

@@ -100,7 +100,7 @@ Result<Job> make_job(const Settings& settings, const Registry& registry) {
   if (auto fits = refuse_conflicts(job, settings); !fits) return std::move(fits).error();
   auto& options = job.train.job;
   if (location_of(settings, "barrier").empty()) set_default_barrier(options);
-  if (!job.epochs && options.steps == barrier::finished && !options.time && !options.until)
+  if (!job.epochs && options.steps == barrier::unlimited && !options.time && !options.until)
     job.epochs = epochs_default, job.has_default_length = true;
   // A job must have a limit. `epochs` is one too, but it is not yet converted to steps.
   auto limited = options;

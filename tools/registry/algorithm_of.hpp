@@ -160,7 +160,7 @@ class AlgorithmOf final : public AnyModel {
                                                  const actor::TrainOptions& options) const {
     auto algorithm = make_for(data);
     if (!algorithm) return std::move(algorithm).error();
-    if (auto valid = core::check_without_gradients(options.job.barrier); !valid)
+    if (auto valid = core::check_needs_no_gradients(options.job.barrier); !valid)
       return std::move(valid).error();
     if (auto valid = core::check_exchange_without_gradients(options.job.exchange); !valid)
       return std::move(valid).error();

@@ -77,7 +77,7 @@ void add_row(TextTable& table, std::string name, std::string value) {
 
 /// Adds rows about the limits of the job and how often it was evaluated.
 void add_limits(TextTable& table, const actor::JobOptions& options) {
-  if (options.steps != barrier::finished)
+  if (options.steps != barrier::unlimited)
     add_row(table, "steps",
             std::to_string(options.steps) + " of each worker" +
                 (barrier::hands_in_early(options.barrier) ? ", if all hand in whole batches" : ""));

@@ -239,7 +239,7 @@ Result<void> check_hand_ins(const AnyModel& model, const barrier::Barrier& barri
                             bool dynamic_batches) {
   return model.learns_by_gradients()
              ? core::check_hand_ins(barrier, dynamic_batches, model.parameters())
-             : core::check_without_gradients(barrier);
+             : core::check_needs_no_gradients(barrier);
 }
 
 Result<void> check_compression(const AnyModel& model, const actor::TrainOptions& options) {
@@ -270,7 +270,7 @@ bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
   const double samples_seen =
       static_cast<double>(options.job.steps) / epoch * static_cast<double>(samples);
   // Without a limit of steps, nobody knows how many samples the job will see.
-  if (options.job.steps != barrier::finished && samples_seen < 1e18)
+  if (options.job.steps != barrier::unlimited && samples_seen < 1e18)
     options.schedule =
         models::CosineRate{.samples = static_cast<std::uint64_t>(std::ceil(samples_seen))};
   return true;

@@ -57,7 +57,7 @@ std::optional<double> seconds_left(const ResolvedJob& job, const actor::Progress
   const double step_before =
       static_cast<double>(job.steps_before) / static_cast<double>(options.workers);
   const double rate = elapsed > 0 ? (step - step_before) / elapsed : 0;
-  if (options.steps != barrier::finished && rate > 0 && !is_stalled) {
+  if (options.steps != barrier::unlimited && rate > 0 && !is_stalled) {
     const double steps_left =
         static_cast<double>(progress.last_step.value_or(options.steps)) - step;
     left = std::min(left.value_or(1e18), std::max(0.0, steps_left) / rate);
@@ -110,7 +110,7 @@ std::string end_text(const EndedJob& ended) {
 std::string reached_text(const EndedJob& ended) {
   const core::Step steps = ended.outcome.last.last_step.value_or(ended.job.options.job.steps);
   const bool is_stopped = ended.outcome.end == actor::Outcome::End::stopped || ended.patience > 0;
-  if (!is_stopped || steps == barrier::finished) return {};
+  if (!is_stopped || steps == barrier::unlimited) return {};
   return fmt::format(", at step {} of {}", ended.outcome.last.spread.median, steps);
 }
 

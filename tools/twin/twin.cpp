@@ -68,9 +68,9 @@ TwinRun simulate_twin(const sim::StepOptions& options) {
   BegunSteps begun{options.workers};
   const auto result = sim::simulate(options, &begun);
   const auto steps = std::move(begun).sorted();
-  const auto lag =
-      std::max(result.max_lag, options.steps_max == barrier::finished ? steps.back() - steps.front()
-                                                                      : sim::Step{0});
+  const auto lag = std::max(result.max_lag, options.steps_max == barrier::unlimited
+                                                ? steps.back() - steps.front()
+                                                : sim::Step{0});
   return {
       .updates = static_cast<double>(std::accumulate(steps.begin(), steps.end(), std::uint64_t{0})),
       .steps_min = static_cast<double>(steps.front()),

@@ -29,10 +29,10 @@ struct DealOptions {
   /// (docs/design/0020-aggressive-synchronization.md). Requires: samples > 0, and not `dynamic`.
   bool by_samples = false;
   std::uint64_t seed = 1;
-  /// A worker ends when the job has taken so many epochs, or after `steps_max` steps; nullopt if
-  /// WorkerOptions::last_step alone says when it ends.
+  /// A worker ends when the job has taken this number of epochs, or after `steps_max` steps;
+  /// nullopt if WorkerOptions::last_step alone says when it ends.
   std::optional<double> epochs = std::nullopt;
-  Step steps_max = barrier::finished;
+  Step steps_max = barrier::unlimited;
   /// The workers 0 to `workers` - 1 share the first deal of the job; 0 if it has no deals.
   std::size_t workers = 0;
   /// The deals before that one.
@@ -169,12 +169,13 @@ struct DealPart {
   std::uint32_t count = 1;
   /// How the samples are dealt; null if the job deals none.
   std::shared_ptr<const models::SampleOrder> order = nullptr;
-  /// If it is set, the worker ends after so many steps of the deal, or after `steps_max` steps of
-  /// the job.
+  /// If it is set, the worker ends after this number of steps of the deal, or after `steps_max`
+  /// steps of the job.
   std::optional<std::uint64_t> steps = std::nullopt;
-  Step steps_max = barrier::finished;
-  /// If workers hand in early: the worker ends after so many samples of the deal; 2^62 or more if
-  /// another limit ends it. nullopt: its progress is a number of steps.
+  Step steps_max = barrier::unlimited;
+  /// If workers hand in early: the worker ends after this number of samples of the deal;
+  /// barrier::unlimited or more if another limit ends it. nullopt: its progress is a number of
+  /// steps.
   std::optional<std::uint64_t> samples = std::nullopt;
   /// When the deal was made, some worker had begun the step before this one, but none this step.
   /// Under bsp, a job that divides its work begins the deal with this step on all workers.

@@ -249,7 +249,7 @@ std::optional<DealPart> Dealer::part_of(MemberId worker) {
   dealt.order = order();
   if (options_.by_samples)
     dealt.samples =
-        options_.epochs ? order_->samples_until(dealt.index, *options_.epochs) : barrier::finished;
+        options_.epochs ? order_->samples_until(dealt.index, *options_.epochs) : barrier::unlimited;
   else if (options_.epochs)
     dealt.steps = order_->steps_until(*options_.epochs);
   return dealt;

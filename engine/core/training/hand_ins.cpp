@@ -27,7 +27,7 @@ Result<void> check_hand_ins_without_samples(const barrier::Barrier& barrier) {
                "ssp:s=4, asp"};
 }
 
-Result<void> check_without_gradients(const barrier::Barrier& barrier) {
+Result<void> check_needs_no_gradients(const barrier::Barrier& barrier) {
   if (barrier::moves_with_descent(barrier))
     return Error{"barrier " + barrier::print(barrier) +
                  ": moves with the gradients of a loss, and this job's updates are no gradients; "

@@ -14,10 +14,11 @@ namespace starling::core {
 /// batch, so a part of it does not contribute a part of the update.
 [[nodiscard]] Result<void> check_hand_ins(const barrier::Barrier& barrier, bool dynamic_batches,
                                           const std::vector<models::Parameter>& parameters);
-/// Refuses it for a job without samples.
+/// Refuses a barrier under which workers hand in early, for a job without samples.
 [[nodiscard]] Result<void> check_hand_ins_without_samples(const barrier::Barrier& barrier);
-/// Refuses it, and a barrier that moves with the descent of the loss, for a job whose updates are
-/// not gradients.
-[[nodiscard]] Result<void> check_without_gradients(const barrier::Barrier& barrier);
+/// Refuses a barrier that needs gradients, for a job whose updates are not gradients: one that
+/// moves with the descent of the loss. Also refuses a barrier under which workers hand in early,
+/// because such a job has no samples.
+[[nodiscard]] Result<void> check_needs_no_gradients(const barrier::Barrier& barrier);
 
 }  // namespace starling::core

@@ -144,7 +144,7 @@ DealProgress Worker::deal_progress() const {
     const std::uint64_t taken = samples_ - std::min(samples_, deal_first_samples_);
     DealProgress progress{.data_epoch = part_->order->epochs_after_samples(part_->index, taken),
                           .last_step = options_.last_step};
-    if (*part_->samples < barrier::finished) {
+    if (*part_->samples < barrier::unlimited) {
       const std::uint64_t left = *part_->samples - std::min(taken, *part_->samples);
       const std::uint64_t batch = part_->order->batch_size();
       progress.last_step = std::min(options_.last_step, step_ + (left + batch - 1) / batch);

@@ -28,7 +28,7 @@ struct WorkerOptions {
   /// The number of samples of the steps up to `first_step`.
   std::uint64_t samples = 0;
   /// The worker ends after this step.
-  Step last_step = barrier::finished;
+  Step last_step = barrier::unlimited;
   /// True if a coordinator keeps the workers' steps; false if workers ask one another.
   bool central = true;
   /// True in bulk-synchronous jobs whose exchange gathers the updates of a step: a worker that

@@ -36,7 +36,7 @@ Result<void> check(const ProtocolOptions& options) {
   if (auto valid = check(options.link); !valid) return std::move(valid).error().within("link");
   if (owner_count(options) == 0) return Error{"shards=0: a job needs at least 1 server shard"};
   if (options.replication_factor == 0) return Error{"copies=0: a range needs at least 1 owner"};
-  if (options.steps == barrier::finished && options.horizon == Time::max())
+  if (options.steps == barrier::unlimited && options.horizon == Time::max())
     return Error{"a job needs a number of steps or a horizon: else it never ends"};
   if (options.horizon <= Time{0})
     return Error{"horizon=" + print_duration(options.horizon) + ": valid: more than 0s"};

@@ -53,7 +53,7 @@ struct ProtocolOptions {
   /// The number of servers; ignored in peer mode.
   std::size_t shards = 1;
   /// The number of steps of each worker.
-  Step steps = barrier::finished;
+  Step steps = barrier::unlimited;
   /// The virtual time at which the simulation ends, finished or not.
   Time horizon = Time::max();
   std::uint64_t seed = 1;

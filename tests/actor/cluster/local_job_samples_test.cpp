@@ -31,7 +31,7 @@ class LocalJobSamples : public testing::TestWithParam<std::pair<core::Mode, cons
 
   static MakeJob make_job() {
     const auto& [mode, barrier] = GetParam();
-    TrainOptions options = options_of(6, barrier::finished, barrier, mode, 2ms);
+    TrainOptions options = options_of(6, barrier::unlimited, barrier, mode, 2ms);
     options.epochs = epochs;
     return [options, data = std::make_shared<models::Table>(load("linear:d=2,n=1200"))] {
       return counting_assignment<SampleCounters>(*data, options);

@@ -239,7 +239,7 @@ TEST(OneProcess, IgnoresMessagesOfOtherIncarnationsEpochsAndRoles) {
 
 TEST(OneProcess, AMemberAnswersAndStopsBeforeItsWorkerStarts) {
   for (const Mode mode : {Mode::central, Mode::hybrid, Mode::peer}) {
-    Members members{mode, "asp", barrier::finished};
+    Members members{mode, "asp", barrier::unlimited};
     EXPECT_EQ(members.snapshot(members.owner()).size(), 1U);
     const auto count = static_cast<MemberId>(members.configuration().members.size());
     const auto stop = [](auto& core, const auto& context) { core.stop(context); };

@@ -135,7 +135,7 @@ WorkerWithOwners read_worker(Words& words) {
   options.id = words.id("id");
   options.incarnation = static_cast<Incarnation>(words.count("incarnation", 0));
   options.first_step = words.count("first", 0);
-  options.last_step = words.count("last", barrier::finished);
+  options.last_step = words.count("last", barrier::unlimited);
   options.central = !words.flag("distributed");
   options.bsp = words.flag("bsp");
   options.asks_for_plan = words.flag("plans");

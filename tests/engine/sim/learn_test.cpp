@@ -222,7 +222,7 @@ TEST(Learn, RefusesOptionsThatCannotWork) {
   };
   EXPECT_EQ(refusal([](auto&) {}), "");
   EXPECT_EQ(refusal([](auto& o) { o.batch = 0; }), "batch=0: a batch holds at least 1 sample");
-  EXPECT_EQ(refusal([](auto& o) { o.protocol.steps = barrier::finished; }),
+  EXPECT_EQ(refusal([](auto& o) { o.protocol.steps = barrier::unlimited; }),
             "a job needs a number of steps or a horizon: else it never ends");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.horizon = 0s; }), "horizon=0s: valid: more than 0s");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.link.loss = 1; }),

@@ -117,7 +117,7 @@ double updates_under(const char* barrier, const std::vector<double>& slowness,
     ProtocolOptions options = small_job();
     options.mode = mode;
     options.workers = slowness.size();
-    options.steps = barrier::finished;
+    options.steps = barrier::unlimited;
     options.horizon = std::chrono::seconds{20};
     options.barrier = barrier::parse(barrier).value();
     options.step_time = parse_distribution(step_time).value();

@@ -69,7 +69,7 @@ TEST(ProgressLine, IgnoresLostWorkersInTheRemainingTime) {
 
 TEST(ProgressLine, LeavesOutAnUnknownLossAndRemainingTime) {
   ResolvedJob job = resolved_job();
-  job.options.job.steps = barrier::finished;
+  job.options.job.steps = barrier::unlimited;
   const std::string line = progress_line(job, actor::Progress{});
   EXPECT_EQ(line.find("loss"), std::string::npos);
   EXPECT_EQ(line.find("ETA"), std::string::npos);
@@ -97,7 +97,7 @@ TEST(Summary, TableNamesTheShardsIfThereAreAny) {
 
 TEST(ProgressLine, LeavesOutSpeedAndLossBeforeTheFirstUpdateOfARun) {
   ResolvedJob job = resolved_job();
-  job.options.job.steps = barrier::finished;
+  job.options.job.steps = barrier::unlimited;
   job.updates_before = job.steps_before = 100;
   actor::Progress resumed = progress();
   resumed.test = {{"accuracy", 0.97}};
@@ -245,7 +245,7 @@ TEST(Summary, SaysAtWhichStepAJobWasStopped) {
   EXPECT_NE(summary_table({.job = job, .outcome = outcome})
                 .find("stopped after 2.0 s, at step 50 of 100\n"),
             std::string::npos);
-  job.options.job.steps = barrier::finished;
+  job.options.job.steps = barrier::unlimited;
   EXPECT_NE(summary_table({.job = job, .outcome = outcome}).find("stopped after 2.0 s\n"),
             std::string::npos);
 }

@@ -202,7 +202,7 @@ core::Step JobSnapshot::last_step() const {
   core::Step last = 0;
   for (const wire::MemberStatus* worker : workers())
     last = std::max(last, worker->deal.last_step.value_or(0));
-  return last > 0 && last < barrier::finished ? last : steps_total;
+  return last > 0 && last < barrier::unlimited ? last : steps_total;
 }
 
 std::optional<double> JobSnapshot::data_epoch() const {
