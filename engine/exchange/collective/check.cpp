@@ -24,8 +24,9 @@ std::string members_text(std::size_t members, Named is_named) {
   return (count == 1 ? "member" : "members") + list;
 }
 
-Error at(const Step& step, const std::string& fault) {
-  return Error{"round " + std::to_string(step.round + 1) + ": " + print(step.move) + ": " + fault};
+Error at(const ScheduledMove& scheduled, const std::string& fault) {
+  return Error{"round " + std::to_string(scheduled.round + 1) + ": " + print(scheduled.move) +
+               ": " + fault};
 }
 
 Result<void> check_names(const Schedule& schedule) {
@@ -64,12 +65,12 @@ class ChunkChecker {
   }
 
   /// Executes the moves of one round.
-  Result<void> execute(const Step* begin, const Step* end) {
-    for (const Step* step = begin; step != end; ++step)
-      if (auto clear = check_conflicts(*step, begin, end); !clear) return clear;
+  Result<void> execute(const ScheduledMove* begin, const ScheduledMove* end) {
+    for (const ScheduledMove* scheduled = begin; scheduled != end; ++scheduled)
+      if (auto clear = check_conflicts(*scheduled, begin, end); !clear) return clear;
     // No member is both read and written in the round, so the moves may be executed in turn.
-    for (const Step* step = begin; step != end; ++step)
-      if (auto done = execute(*step); !done) return done;
+    for (const ScheduledMove* scheduled = begin; scheduled != end; ++scheduled)
+      if (auto done = execute(*scheduled); !done) return done;
     return {};
   }
 
@@ -84,33 +85,35 @@ class ChunkChecker {
   }
 
  private:
-  static Result<void> check_conflicts(const Step& step, const Step* begin, const Step* end) {
-    for (const Step* other = begin; other != end; ++other) {
-      if (other == &step) continue;
-      if (other->move.to == step.move.from)
-        return at(step, "reads what " + print(other->move) + " writes in the same round");
-      if (other->move.to == step.move.to && step.move.action == Action::copy)
-        return at(step, "writes what " + print(other->move) + " writes in the same round");
-      if (other->move == step.move) return at(step, "is twice in the round");
+  static Result<void> check_conflicts(const ScheduledMove& scheduled, const ScheduledMove* begin,
+                                      const ScheduledMove* end) {
+    for (const ScheduledMove* other = begin; other != end; ++other) {
+      if (other == &scheduled) continue;
+      if (other->move.to == scheduled.move.from)
+        return at(scheduled, "reads what " + print(other->move) + " writes in the same round");
+      if (other->move.to == scheduled.move.to && scheduled.move.action == Action::copy)
+        return at(scheduled, "writes what " + print(other->move) + " writes in the same round");
+      if (other->move == scheduled.move) return at(scheduled, "is twice in the round");
     }
     return {};
   }
 
-  Result<void> execute(const Step& step) {
-    const Contributions& sent = values_[step.move.from];
-    Contributions& value = values_[step.move.to];
+  Result<void> execute(const ScheduledMove& scheduled) {
+    const Contributions& sent = values_[scheduled.move.from];
+    Contributions& value = values_[scheduled.move.to];
     if (is_empty(sent))
-      return at(step, "member " + std::to_string(step.move.from) + " has no value of it");
-    if (step.move.action == Action::copy) {
+      return at(scheduled, "member " + std::to_string(scheduled.move.from) + " has no value of it");
+    if (scheduled.move.action == Action::copy) {
       value = sent;
       return {};
     }
     if (is_empty(value))
-      return at(step, "member " + std::to_string(step.move.to) + " has no value to add to");
+      return at(scheduled,
+                "member " + std::to_string(scheduled.move.to) + " has no value to add to");
     const auto is_doubled = [&](std::size_t i) { return sent[i] && value[i]; };
     for (std::size_t i = 0; i < members_; ++i)
       if (is_doubled(i))
-        return at(step,
+        return at(scheduled,
                   "counts the contribution of " + members_text(members_, is_doubled) + " twice");
     for (std::size_t i = 0; i < members_; ++i) value[i] = value[i] || sent[i];
     return {};
@@ -129,12 +132,12 @@ class ChunkChecker {
 
 Result<void> check(const Schedule& schedule) {
   if (auto named = check_names(schedule); !named) return named;
-  const auto steps = steps_by_chunk(schedule);
-  for (ChunkId c = 0; c < steps.size(); ++c) {
+  const auto moves = moves_by_chunk(schedule);
+  for (ChunkId c = 0; c < moves.size(); ++c) {
     ChunkChecker checker{schedule, c};
-    const Step* const last = steps[c].data() + steps[c].size();
-    for (const Step* begin = steps[c].data(); begin != last;) {
-      const Step* end = begin;
+    const ScheduledMove* const last = moves[c].data() + moves[c].size();
+    for (const ScheduledMove* begin = moves[c].data(); begin != last;) {
+      const ScheduledMove* end = begin;
       while (end != last && end->round == begin->round) ++end;
       if (auto done = checker.execute(begin, end); !done) return done;
       begin = end;

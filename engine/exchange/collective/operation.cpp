@@ -61,17 +61,17 @@ std::vector<Routed> chunks_of(const Schedule& all_reduce, Operation operation, R
 
 /// Drops the moves that carry nothing, or that carry the result to a member that has it, and turns
 /// an addition to nothing into a copy.
-void drop_empty(std::vector<Step>& route, const Chunk& chunk, std::size_t members) {
+void drop_empty(std::vector<ScheduledMove>& route, const Chunk& chunk, std::size_t members) {
   std::vector<std::size_t> held(members, chunk.source ? 0 : 1);  // the number of contributions
   if (chunk.source) held[*chunk.source] = 1;
   const std::size_t all = chunk.source ? 1 : members;
-  std::vector<Step> kept;
+  std::vector<ScheduledMove> kept;
   for (auto begin = route.begin(); begin != route.end();) {
     const std::size_t round = begin->round;
     const auto end = std::find_if(begin, route.end(), [&](auto& s) { return s.round != round; });
     const std::vector<std::size_t> before = held;
-    for (auto step = begin; step != end; ++step) {
-      Move move = step->move;
+    for (auto scheduled = begin; scheduled != end; ++scheduled) {
+      Move move = scheduled->move;
       const std::size_t carried = before[move.from];
       if (carried == 0 || held[move.to] == all) continue;
       if (held[move.to] == 0) move.action = Action::copy;
@@ -84,16 +84,16 @@ void drop_empty(std::vector<Step>& route, const Chunk& chunk, std::size_t member
 }
 
 /// Drops the moves after whose round nobody needs what they wrote.
-void drop_needless(std::vector<Step>& route, const Chunk& chunk, std::size_t members) {
+void drop_needless(std::vector<ScheduledMove>& route, const Chunk& chunk, std::size_t members) {
   if (!chunk.destination) return;
   std::vector<bool> is_needed(members, false);
   is_needed[*chunk.destination] = true;
-  std::vector<Step> kept;
-  for (auto step = route.rbegin(); step != route.rend(); ++step) {
-    if (!is_needed[step->move.to]) continue;
-    is_needed[step->move.from] = true;
-    if (step->move.action == Action::copy) is_needed[step->move.to] = false;
-    kept.push_back(*step);
+  std::vector<ScheduledMove> kept;
+  for (auto scheduled = route.rbegin(); scheduled != route.rend(); ++scheduled) {
+    if (!is_needed[scheduled->move.to]) continue;
+    is_needed[scheduled->move.from] = true;
+    if (scheduled->move.action == Action::copy) is_needed[scheduled->move.to] = false;
+    kept.push_back(*scheduled);
   }
   route.assign(kept.rbegin(), kept.rend());
 }
@@ -147,16 +147,16 @@ bool has_root(Operation operation) {
 Schedule specialised(const Schedule& all_reduce, Operation operation, Rank root) {
   STARLING_CHECK(root < all_reduce.members);
   if (operation == Operation::all_reduce) return all_reduce;
-  const auto routes = steps_by_chunk(all_reduce);
+  const auto routes = moves_by_chunk(all_reduce);
   Schedule result{all_reduce.members, all_reduce.ports, {}, {}};
   result.rounds.resize(all_reduce.rounds.size());
   for (const auto& [chunk, route_id] : chunks_of(all_reduce, operation, root)) {
-    std::vector<Step> route = routes[route_id];
+    std::vector<ScheduledMove> route = routes[route_id];
     drop_empty(route, chunk, result.members);
     drop_needless(route, chunk, result.members);
-    for (Step& step : route) {
-      step.move.chunk = static_cast<ChunkId>(result.chunks.size());
-      result.rounds[step.round].push_back(step.move);
+    for (ScheduledMove& scheduled : route) {
+      scheduled.move.chunk = static_cast<ChunkId>(result.chunks.size());
+      result.rounds[scheduled.round].push_back(scheduled.move);
     }
     result.chunks.push_back(chunk);
   }

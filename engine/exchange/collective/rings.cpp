@@ -13,7 +13,7 @@ namespace {
 
 using LinksOfRing = std::vector<std::pair<Rank, Rank>>;
 
-/// Returns the links of all directed rings.
+/// Returns all directed Hamiltonian cycles of the topology, each as a list of its links.
 std::vector<LinksOfRing> rings_of(const Topology& topology) {
   std::vector<LinksOfRing> rings;
   std::vector<Rank> order(topology.members);
@@ -30,15 +30,15 @@ std::vector<LinksOfRing> rings_of(const Topology& topology) {
   return rings;
 }
 
-/// Chooses among rings.
-class RingChooser {
+/// Packs rings into the lanes of a topology.
+class RingPacker {
  public:
-  explicit RingChooser(const Topology& topology) : rings_(rings_of(topology)) {
+  explicit RingPacker(const Topology& topology) : rings_(rings_of(topology)) {
     for (const Link& link : topology.links) free_[{link.from, link.to}] = link.lanes;
   }
 
-  /// Returns how many of the rings from the one at `first` on fit into the free lanes, at most. A
-  /// ring may be taken several times.
+  /// Returns the largest number of rings, drawn with repetition, that fit into the free lanes at
+  /// once. Draws only the rings at `first` and after it.
   std::size_t most(std::size_t first = 0) {
     std::size_t most_taken = 0;
     for (std::size_t r = first; r < rings_.size(); ++r) {
@@ -60,7 +60,7 @@ class RingChooser {
 
 std::size_t most_rings(const Topology& topology) {
   STARLING_CHECK(topology.members >= 2 && topology.members <= 8);
-  return RingChooser{topology}.most();
+  return RingPacker{topology}.most();
 }
 
 }  // namespace starling::collective

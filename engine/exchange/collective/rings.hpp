@@ -1,4 +1,5 @@
-/// Rings in a topology, with which trees compare (packing.hpp). Pure functions; thread-safe.
+/// How many rings fit into a topology, to compare rings with packed trees (packing.hpp). Pure
+/// functions; thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,9 @@
 
 namespace starling::collective {
 
-/// Returns how many directed rings through all members have lanes of their own, at most: so fast,
-/// in lanes, are rings together. Tries all of them. Requires: 2 <= members <= 8.
+/// Returns the largest number of directed rings through all members, drawn with repetition, that
+/// fit into the lanes at once: the bandwidth of an all-reduce over rings, in lanes. Tries all
+/// directed Hamiltonian cycles. Requires: 2 <= members <= 8.
 [[nodiscard]] std::size_t most_rings(const Topology& topology);
 
 }  // namespace starling::collective

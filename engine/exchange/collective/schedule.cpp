@@ -11,7 +11,7 @@ std::vector<Chunk> equal_chunks(std::size_t n) {
   return {n, Chunk{.share = 1.0 / static_cast<double>(n)}};
 }
 
-Schedule mirrored(Schedule reduce) {
+Schedule with_broadcast(Schedule reduce) {
   const std::size_t half = reduce.rounds.size();
   reduce.rounds.reserve(2 * half);
   for (std::size_t r = half; r-- > 0;) {
@@ -58,11 +58,11 @@ std::vector<std::size_t> chunk_bounds(std::span<const Chunk> chunks, std::size_t
   return bounds;
 }
 
-std::vector<std::vector<Step>> steps_by_chunk(const Schedule& schedule) {
-  std::vector<std::vector<Step>> steps(schedule.chunks.size());
+std::vector<std::vector<ScheduledMove>> moves_by_chunk(const Schedule& schedule) {
+  std::vector<std::vector<ScheduledMove>> moves(schedule.chunks.size());
   for (std::size_t r = 0; r < schedule.rounds.size(); ++r)
-    for (const Move& move : schedule.rounds[r]) steps[move.chunk].push_back({r, move});
-  return steps;
+    for (const Move& move : schedule.rounds[r]) moves[move.chunk].push_back({r, move});
+  return moves;
 }
 
 std::size_t count_moves(const Schedule& schedule) {

@@ -66,11 +66,11 @@ struct Schedule {
 /// Returns `n` chunks of equal shares, which everyone sums and gets.
 [[nodiscard]] std::vector<Chunk> equal_chunks(std::size_t n);
 
-/// Returns an all-reduce whose first half is `reduce`: each chunk is summed at one member along
-/// some tree. The second half is its mirror image: the same moves in reverse order and direction
-/// copy the sum. (Chan et al. 2007, "Collective communication: theory, practice, and experience",
+/// Returns an all-reduce: `reduce`, which sums each chunk at one member along some tree, and then
+/// the broadcast that mirrors it, in which the same moves in reverse order and direction copy the
+/// sum. (Chan et al. 2007, "Collective communication: theory, practice, and experience",
 /// section 4: reduce and broadcast, and reduce-scatter and all-gather, are duals.)
-[[nodiscard]] Schedule mirrored(Schedule reduce);
+[[nodiscard]] Schedule with_broadcast(Schedule reduce);
 
 /// Cuts each chunk into `slices` equal ones that follow one another, each one round behind the one
 /// before it, so that all links of a tree are busy at the same time.
@@ -81,13 +81,13 @@ struct Schedule {
 [[nodiscard]] std::vector<std::size_t> chunk_bounds(std::span<const Chunk> chunks,
                                                     std::size_t size);
 
-/// A move, and its round, counted from 0.
-struct Step {
+/// A move with the number of its round, counted from 0.
+struct ScheduledMove {
   std::size_t round;
   Move move;
 };
 /// Returns for each chunk the moves that carry it, in the order of the schedule.
-[[nodiscard]] std::vector<std::vector<Step>> steps_by_chunk(const Schedule& schedule);
+[[nodiscard]] std::vector<std::vector<ScheduledMove>> moves_by_chunk(const Schedule& schedule);
 
 /// Returns the number of all moves.
 [[nodiscard]] std::size_t count_moves(const Schedule& schedule);

@@ -83,7 +83,7 @@ TEST(Costs, OfTwoTreesReachFullBandwidth) {
     Tree tree{std::vector<Rank>(n), 1};
     for (std::size_t i = 0; i < n; ++i)
       tree.parents[i] = static_cast<Rank>(DoubleTree::parent(i, n));
-    const Cost one = cost(mirrored(reduce_over({tree})), bytes, fast).value();
+    const Cost one = cost(with_broadcast(reduce_over({tree})), bytes, fast).value();
     EXPECT_GT(one.seconds, 2.9 * bytes / 1e9) << n;
   }
 }

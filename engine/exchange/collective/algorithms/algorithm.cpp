@@ -34,7 +34,7 @@ Result<Schedule> make_schedule(const Algorithm& algorithm, Operation operation, 
       [&](const auto& chosen) -> Result<Schedule> {
         if (auto fits = chosen.check(members); !fits)
           return std::move(fits).error().within(print(algorithm));
-        return specialised(mirrored(chosen.reduce(members, root)), operation, root);
+        return specialised(with_broadcast(chosen.reduce(members, root)), operation, root);
       },
       algorithm);
 }

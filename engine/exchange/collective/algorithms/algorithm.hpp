@@ -31,8 +31,8 @@ concept CollectiveAlgorithm = Alternative<A> &&
   { A::summary } -> std::convertible_to<std::string_view>;
   /// Refuses numbers of members that the algorithm cannot have.
   { algorithm.check(members) } -> std::same_as<Result<void>>;
-  /// Returns the first half of an all-reduce: each chunk is summed at one member. The other
-  /// half is its mirror image (mirrored()). Requires: check(members), root < members.
+  /// Returns the first half of an all-reduce: each chunk is summed at one member.
+  /// with_broadcast() adds the second half. Requires: check(members), root < members.
   { algorithm.reduce(members, root) } -> std::same_as<Schedule>;
 };
 
