@@ -19,17 +19,19 @@ namespace starling::core {
 
 // --- parameters ---------------------------------------------------------------------------------
 
-/// The values of a range, or of some of its rows, as a worker reads them for the step after step
-/// `at`.
+/// The values of a range, or of some of its rows, as a worker reads them for the step after
+/// `after_step`.
 struct Value {
   RangeId range;
-  Step at;
+  Step after_step;
   Slice value;
   /// If an owner answers: the number of samples of all updates that the values contain.
   std::uint64_t samples = 0;
 
   static constexpr std::string_view name = "value";
-  static constexpr auto fields(auto& m) { return std::tie(m.range, m.at, m.value, m.samples); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.range, m.after_step, m.value, m.samples);
+  }
 };
 
 /// From an observer to a member: asks for the states of the ranges that the member answers for. A

@@ -14,16 +14,18 @@
 
 namespace starling::core {
 
-/// Worker to owner: asks for a range, or some of its rows, for computing the step after step `at`.
-/// In bulk-synchronous jobs the owner answers once it has applied round `at`.
+/// Worker to owner: asks for a range, or some of its rows, for computing the step after
+/// `after_step`. In bulk-synchronous jobs the owner answers once it has applied round `after_step`.
 struct Pull {
   MemberId worker;
   RangeId range;
-  Step at;
+  Step after_step;
   Rows rows;
 
   static constexpr std::string_view name = "pull";
-  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.range, m.at, m.rows); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.worker, m.range, m.after_step, m.rows);
+  }
 };
 
 /// Worker to owner: the part of the worker's update `step` (counted from 1) that belongs to
@@ -53,7 +55,7 @@ struct Push {
   }
 };
 
-/// Owner to worker: the owner has applied the push, or has gathered it for a bulk-synchronous
+/// Owner to worker: the owner has applied the push, or has queued it for a bulk-synchronous
 /// round. In replicated jobs, all owners of the range have.
 struct Ack {
   RangeId range;
@@ -85,12 +87,12 @@ struct OwnerState {
   RangeState state;
   /// Bulk-synchronous jobs only: the pushes that wait for their round, each worker's in order of
   /// steps.
-  std::vector<Push> gathered = {};
+  std::vector<Push> queued_pushes = {};
   /// Bulk-synchronous jobs only: the workers that rounds await. Absent: rounds await all workers of
   /// the job, from the first round on.
   std::optional<std::vector<AwaitedWorker>> awaited = std::nullopt;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.state, m.gathered, m.awaited); }
+  static constexpr auto fields(auto& m) { return std::tie(m.state, m.queued_pushes, m.awaited); }
 };
 
 /// Primary to the other owners: the state with which `owner_epoch` begins.

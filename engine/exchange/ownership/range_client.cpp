@@ -204,13 +204,13 @@ void RangeClient::send_next(const OwnershipContext& context, std::uint32_t part)
 }
 
 void RangeClient::on(const OwnershipContext& context, const Value& value) {
-  if (phase_ != Phase::pulling || value.at != read_step_) return;
+  if (phase_ != Phase::pulling || value.after_step != read_step_) return;
   const std::uint32_t part = position_.at(value.range);
   if (part == not_planned || is_answered_[part]) return;
   if (cache_) {
     const Rows& rows = plan_[part].rows;
     cache_->put(value.range, value.value, read_floor_);
-    values_[part] = {value.range, value.at, cache_->read(value.range, rows)};
+    values_[part] = {value.range, value.after_step, cache_->read(value.range, rows)};
   } else {
     values_[part] = value;
   }

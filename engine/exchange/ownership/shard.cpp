@@ -26,20 +26,22 @@ void Shard::put_range(const OwnerState& owned) {
   HeldRange range{.values = values_of(*options_.layout, *options_.applier, state),
                   .round = state.round,
                   .ledger = state.ledger,
-                  .gathered = {},
+                  .queued_pushes = {},
                   .missing_pushes = 0,
                   .waiting_pulls = {}};
   range.ledger.resize(options_.workers_max);
   if (options_.bsp) {
-    range.gathered.resize(options_.workers_max);
-    for (const Push& push : owned.gathered) range.gathered.at(push.worker).push_back(push);
+    range.queued_pushes.resize(options_.workers_max);
+    for (const Push& push : owned.queued_pushes)
+      range.queued_pushes.at(push.worker).push_back(push);
     range.awaited.resize(options_.workers_max);
     if (owned.awaited)
       for (const AwaitedWorker& awaited : *owned.awaited)
         range.awaited.at(awaited.worker) = awaited;
     else
       for (MemberId worker = 0; worker < options_.workers; ++worker)
-        range.awaited[worker] = AwaitedWorker{worker, range.ledger[worker].incarnation, 0};
+        range.awaited[worker] = AwaitedWorker{
+            .worker = worker, .incarnation = range.ledger[worker].incarnation, .after_round = 0};
     range.missing_pushes = count_missing(range);
   }
   if (holds(state.range)) {
@@ -92,14 +94,14 @@ bool Shard::fits(const OwnerState& owned) const {
            (push.update.empty() || core::fits(range, push.update, width));
   };
   return state.ledger.size() <= options_.workers_max &&
-         std::ranges::all_of(owned.gathered, is_valid_push) &&
+         std::ranges::all_of(owned.queued_pushes, is_valid_push) &&
          (!owned.awaited || std::ranges::all_of(*owned.awaited, is_worker));
 }
 
 void Shard::on(const OwnershipContext& context, const Pull& pull) {
   if (!is_valid(pull)) return;
   HeldRange& range = held(pull.range);
-  if (!options_.bsp || range.round >= pull.at) return send_value(context, pull, range);
+  if (!options_.bsp || range.round >= pull.after_step) return send_value(context, pull, range);
   std::erase_if(range.waiting_pulls, [&](const Pull& old) { return old.worker == pull.worker; });
   range.waiting_pulls.push_back(pull);
 }
@@ -110,7 +112,7 @@ void Shard::send_value(const OwnershipContext& context, const Pull& pull,
 }
 
 Value Shard::value_of(const Pull& pull, const HeldRange& range) const {
-  return {pull.range, pull.at,
+  return {pull.range, pull.after_step,
           slice_of(options_.layout->ranges[pull.range], range.values, pull.rows),
           range.values.samples};
 }
@@ -123,14 +125,14 @@ PushResult Shard::accept(const OwnershipContext& context, const Push& push, std:
   if (push.incarnation < last.incarnation)
     return PushResult::refused;  // a later incarnation has replaced it
   if (push.incarnation > last.incarnation) {
-    // A round has one push of each worker, so a new incarnation does not push to the rounds of a
-    // former one again.
+    // Under bsp, keeps the last step: its round has a push of the former incarnation, and must not
+    // get a second one of the same worker.
     if (options_.bsp)
       last.incarnation = push.incarnation;
     else
       last = {push.incarnation, 0, 0};
   }
-  // Refuses a push to a round that was completed without it, because its worker counted as dead.
+  // The round of this push was completed without it, because its worker counted as dead.
   if (options_.bsp && push.step > last.step && push.step <= range.round) return PushResult::refused;
   if (push.step <= last.step) return PushResult::duplicate;
   last.step = push.step;
@@ -147,7 +149,10 @@ void Shard::process(const OwnershipContext& context, const Push& push, HeldRange
   count_samples(push, range);
 }
 
-/// Counts the samples of the worker since its last push to this range.
+/// Counts the samples of an update that the range contains now. Under bsp each round has a push of
+/// each worker, so the samples are those of the push. Under other barriers a push stands for all
+/// steps since the worker's last push to this range: a worker pushes nothing to a range that its
+/// step has not changed.
 void Shard::count_samples(const Push& push, HeldRange& range) {
   std::uint64_t& counted = range.ledger[push.worker].samples;
   range.values.samples += options_.bsp ? push.samples : push.samples_total - counted;
@@ -164,6 +169,8 @@ void Shard::on(const OwnershipContext& context, const Snapshot& request) {
     if (request.round == 0 || round == request.round)
       context.observe(make_state(ranges_[i], held_[i], request.request_id));
     else if (round > request.round)
+      // The state after the requested round is gone. An empty one with the later round tells the
+      // observer so, which then requests a round that is still to come.
       context.observe({.range = ranges_[i],
                        .value = {},
                        .slots = {},
@@ -176,7 +183,7 @@ void Shard::on(const OwnershipContext& context, const Snapshot& request) {
 RangeState Shard::make_state(RangeId id, const HeldRange& range, std::uint64_t request_id) const {
   const RangeValues& values = range.values;
   auto ledger = range.ledger;
-  if (options_.bsp)  // pushes that wait for their round are not in the value yet
+  if (options_.bsp)  // a queued push is of a later step than range.round, and not in the value yet
     for (LedgerEntry& entry : ledger) entry.step = std::min(entry.step, range.round);
   return {.range = id,
           .value = {values.value, 0, values.value->size(), nullptr},
@@ -195,13 +202,13 @@ std::vector<WorkerProgress> Shard::progress() const {
     for (const HeldRange& range : held_) {
       const LedgerEntry& entry = range.ledger[worker];
       WorkerProgress here{{worker, entry.incarnation}, entry.step, entry.samples};
-      // The samples of a push that waits for its round are not in the ledger yet.
-      if (options_.bsp && !range.gathered[worker].empty())
-        here.samples = range.gathered[worker].back().samples_total;
-      const auto rank = [](const WorkerProgress& p) {
+      // The ledger does not count the samples of queued pushes yet.
+      if (options_.bsp && !range.queued_pushes[worker].empty())
+        here.samples = range.queued_pushes[worker].back().samples_total;
+      const auto order_key = [](const WorkerProgress& p) {
         return std::tuple{p.worker.incarnation, p.step, p.samples};
       };
-      if (rank(here) > rank(highest)) highest = here;
+      if (order_key(here) > order_key(highest)) highest = here;
     }
     if (highest.step > 0) all.push_back(highest);
   }
@@ -213,8 +220,8 @@ OwnerState Shard::full_state(RangeId id) const {
   const HeldRange& range = held_[index_of_[id]];
   OwnerState copy{make_state(id, range, 0)};
   copy.state.ledger = range.ledger;  // make_state() leaves out the steps whose pushes wait
-  for (const auto& queue : range.gathered)
-    copy.gathered.insert(copy.gathered.end(), queue.begin(), queue.end());
+  for (const auto& queue : range.queued_pushes)
+    copy.queued_pushes.insert(copy.queued_pushes.end(), queue.begin(), queue.end());
   if (options_.bsp) {
     copy.awaited.emplace();
     for (const auto& awaited : range.awaited)

@@ -1,5 +1,7 @@
 /// The ranges of one owner: applies each update exactly once and answers reads. In the comments,
-/// "bsp only" marks what serves bulk-synchronous jobs.
+/// "bsp only" marks what serves bulk-synchronous jobs. In these, round k of a range consists of the
+/// step k of each worker that the round awaits; a push waits in a queue until its round is
+/// complete.
 #pragma once
 
 #include <functional>
@@ -18,7 +20,7 @@ enum class PushResult {
   refused,
   /// The shard has accepted the push before.
   duplicate,
-  /// The shard has applied the push, or gathered it for its round.
+  /// The shard has applied the push, or has queued it for its round.
   accepted,
 };
 
@@ -32,7 +34,7 @@ class Shard {
   void on(const OwnershipContext& context, const Pull& pull);
   void on(const OwnershipContext& context, const Snapshot& request);
 
-  /// Applies the push, weighed by this number of workers, or gathers it for its round. Sends no
+  /// Applies the push, weighed by this number of workers, or queues it for its round. Sends no
   /// Ack.
   [[nodiscard]] PushResult accept(const OwnershipContext& context, const Push& push,
                                   std::size_t workers);
@@ -45,8 +47,8 @@ class Shard {
   /// Returns false if they did not before. Requires: holds(range).
   bool end_worker(const OwnershipContext& context, RangeId range, MemberId worker);
   /// bsp only: returns the pushes that wait for their round, by worker. Requires: holds(range).
-  [[nodiscard]] const std::vector<std::vector<Push>>& gathered(RangeId range) const {
-    return held_[index_of_[range]].gathered;
+  [[nodiscard]] const std::vector<std::vector<Push>>& queued_pushes(RangeId range) const {
+    return held_[index_of_[range]].queued_pushes;
   }
 
   /// Returns the highest entry of each worker in the ledgers of all ranges, with the pushes that
@@ -60,7 +62,7 @@ class Shard {
   /// shard holds the range already, replaces its state, and drops the pulls that wait for a round
   /// of it. Requires: fits(state).
   void put_range(const OwnerState& state);
-  /// Returns the present state of a range, without pushes that wait for their round. Requires:
+  /// Returns the current state of a range, without pushes that wait for their round. Requires:
   /// holds(range).
   [[nodiscard]] RangeState state(RangeId range) const {
     return make_state(range, held_[index_of_[range]], 0);
@@ -92,17 +94,18 @@ class Shard {
   /// Returns false for states that no correct owner hands over.
   [[nodiscard]] bool fits(const OwnerState& state) const;
 
-  /// Returns the present values of the elements that `pull` names, without waiting for a round.
+  /// Returns the current values of the elements that `pull` names, without waiting for a round.
   /// Requires: is_valid(pull).
   [[nodiscard]] Value read(const Pull& pull) { return value_of(pull, held(pull.range)); }
 
  private:
   struct HeldRange {
     RangeValues values;
+    /// bsp only: the number of rounds that `values` contains.
     Step round = 0;
     std::vector<LedgerEntry> ledger;
     /// bsp only, by worker: the pushes that wait for their round.
-    std::vector<std::vector<Push>> gathered;
+    std::vector<std::vector<Push>> queued_pushes;
     /// bsp only: how many of the workers that the next round awaits have not pushed to it yet.
     std::size_t missing_pushes = 0;
     /// bsp only, by worker: the incarnation whose pushes rounds await, and after which round;

@@ -1,4 +1,4 @@
-/// How a Shard in a bulk-synchronous job gathers the pushes of a round, and when a round is
+/// How a Shard in a bulk-synchronous job queues the pushes of a round, and when a round is
 /// complete.
 #include <algorithm>
 #include <functional>
@@ -12,7 +12,7 @@
 namespace starling::core {
 
 void Shard::queue_push(const OwnershipContext& context, const Push& push, HeldRange& range) {
-  auto& queue = range.gathered[push.worker];
+  auto& queue = range.queued_pushes[push.worker];
   if (queue.empty() && is_awaited(range, push.worker)) --range.missing_pushes;
   queue.push_back(push);
   complete_rounds(context, push.range, range);
@@ -26,7 +26,7 @@ bool Shard::is_awaited(const HeldRange& range, MemberId worker) {
 std::size_t Shard::count_missing(const HeldRange& range) {
   std::size_t missing_pushes = 0;
   for (MemberId worker = 0; worker < range.awaited.size(); ++worker)
-    missing_pushes += is_awaited(range, worker) && range.gathered[worker].empty() ? 1 : 0;
+    missing_pushes += is_awaited(range, worker) && range.queued_pushes[worker].empty() ? 1 : 0;
   return missing_pushes;
 }
 
@@ -37,13 +37,14 @@ void Shard::complete_rounds(const OwnershipContext& context, RangeId id, HeldRan
   const auto joined_later = [&](const auto& awaited) {
     return awaited && awaited->after_round > range.round;
   };
-  while (range.missing_pushes == 0 && (std::ranges::any_of(range.gathered, is_filled) ||
+  while (range.missing_pushes == 0 && (std::ranges::any_of(range.queued_pushes, is_filled) ||
                                        std::ranges::any_of(range.awaited, joined_later))) {
     apply_round(id, range);
     range.missing_pushes = count_missing(range);
     for (const Pull& pull : range.waiting_pulls)
-      if (range.round >= pull.at) send_value(context, pull, range);
-    std::erase_if(range.waiting_pulls, [&](const Pull& pull) { return range.round >= pull.at; });
+      if (range.round >= pull.after_step) send_value(context, pull, range);
+    std::erase_if(range.waiting_pulls,
+                  [&](const Pull& pull) { return range.round >= pull.after_step; });
     if (range.round == pending_snapshot_.round)
       context.observe(make_state(id, range, pending_snapshot_.request_id));
   }
@@ -53,7 +54,7 @@ void Shard::apply_round(RangeId id, HeldRange& range) {
   std::vector<Push> pushes;
   std::vector<RoundPart> round;
   ++range.round;
-  for (auto& queue : range.gathered) {
+  for (auto& queue : range.queued_pushes) {
     if (queue.empty()) continue;
     STARLING_CHECK(queue.front().step == range.round);
     round.push_back({queue.front().update, queue.front().samples});
@@ -93,7 +94,8 @@ PushResult Shard::add_joiner(const OwnershipContext& context, const Push& push, 
   auto& awaited = range.awaited[push.worker];
   if (awaited && awaited->incarnation == push.incarnation) return PushResult::duplicate;
   last = {push.incarnation, std::max(last.step, push.step), 0};
-  awaited = AwaitedWorker{push.worker, push.incarnation, push.step};
+  awaited = AwaitedWorker{
+      .worker = push.worker, .incarnation = push.incarnation, .after_round = push.step};
   range.missing_pushes = count_missing(range);
   complete_rounds(context, push.range, range);
   return PushResult::accepted;

@@ -36,7 +36,7 @@ std::string_view difference_of(const core::OwnerState& x, const core::OwnerState
   if (a.samples != b.samples) return "the samples seen";
   if (a.round != b.round) return "their round";
   if (a.ledger != b.ledger) return "their ledgers";
-  if (!std::ranges::equal(x.gathered, y.gathered,
+  if (!std::ranges::equal(x.queued_pushes, y.queued_pushes,
                           [](const auto& p, const auto& q) { return equal(p, q); }))
     return "the gathered pushes";
   if (x.awaited != y.awaited) return "the awaited workers";
@@ -84,10 +84,10 @@ class OwnershipOracle final : public OwnersOracle<core::OwnershipExchange> {
   core::Step count_held(const MemberCore& member, RangeId range, std::size_t slot,
                         const core::Member& worker, core::Step first) const override {
     const core::Step applied = ExchangeOracle::count_held(member, range, slot, worker, first);
-    const auto& gathered = replica(member).shard().gathered(range);
-    if (gathered.empty()) return applied;
-    return applied + static_cast<core::Step>(
-                         std::ranges::count_if(gathered[worker.id], [&](const core::Push& push) {
+    const auto& queued_pushes = replica(member).shard().queued_pushes(range);
+    if (queued_pushes.empty()) return applied;
+    return applied + static_cast<core::Step>(std::ranges::count_if(
+                         queued_pushes[worker.id], [&](const core::Push& push) {
                            return push.incarnation == worker.incarnation && !push.update.empty();
                          }));
   }

@@ -71,7 +71,7 @@ RangeState example_state() {
 
 OwnerState example_owner_state() {
   return {.state = example_state(),
-          .gathered = {example_push(slice_of<float>({4})), example_push({})},
+          .queued_pushes = {example_push(slice_of<float>({4})), example_push({})},
           .awaited = std::vector<AwaitedWorker>{{3, 2, 5}}};
 }
 

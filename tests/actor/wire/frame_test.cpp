@@ -194,8 +194,8 @@ TEST(Frame, IsRefusedIfItsCompactTensorsTakeTooMuchMemory) {
   const auto frame_of = [](std::vector<core::Slice> slices) {
     core::OwnerState state;
     for (core::Slice& slice : slices) {
-      state.gathered.emplace_back();
-      state.gathered.back().update = std::move(slice);
+      state.queued_pushes.emplace_back();
+      state.queued_pushes.back().update = std::move(slice);
     }
     const core::PeerMessage install =
         core::Install{6, std::make_shared<const core::OwnerState>(std::move(state))};

@@ -71,7 +71,7 @@ TEST(DescentOfWorker, IsComputedFromItsFormerStep) {
   const auto former = one.make_step(barrier::Descent{2, 1}).former;
   ASSERT_NE(former, nullptr);
   EXPECT_EQ(former->values.size(), 1U);
-  EXPECT_EQ(former->values[0].at, 0U);
+  EXPECT_EQ(former->values[0].after_step, 0U);
   EXPECT_EQ(former->update.size(), 1U);
   EXPECT_EQ(one.arrived().descent, (barrier::Descent{2, 1})) << "the coordinator has the tuner";
 }

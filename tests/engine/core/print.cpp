@@ -71,10 +71,11 @@ std::string to_text(const TranscriptMessage& message) {
       Overloaded{
           [](const Pull& m) {
             return "pull" + field("worker", m.worker) + field("range", m.range) +
-                   field("at", m.at) + rows(m.rows);
+                   field("at", m.after_step) + rows(m.rows);
           },
           [](const Value& m) {
-            return "value" + field("range", m.range) + field("at", m.at) + slice("values", m.value);
+            return "value" + field("range", m.range) + field("at", m.after_step) +
+                   slice("values", m.value);
           },
           [](const Push& m) {
             return "push" + field("worker", m.worker) +
