@@ -144,10 +144,11 @@ template <class T, class C>
 /// Returns the identity of a set. Reads the values of collections, so it may take a moment.
 template <class T, class C>
 [[nodiscard]] CheckpointIdentity identity_of(const Set<T, C>& set, const std::string& key) {
-  CheckpointIdentity identity{.records = type_name<T>(), .operations = set.chain().operations()};
+  CheckpointIdentity identity{.record_type = type_name<T>(),
+                              .operations = set.chain().operations()};
   const std::uint64_t lineage =
       lineage_hash(make_stage(set.chain(), "checkpoint", [](Task&, const C&) { return 0; }));
-  identity.fingerprint = hash_of(std::tuple{lineage, identity.records, key});
+  identity.fingerprint = hash_of(std::tuple{lineage, identity.record_type, key});
   return identity;
 }
 
@@ -158,7 +159,7 @@ template <class T, class C>
 /// at all.
 ///
 /// A folder that has the checkpoint of the same set is read instead, so a program that was stopped
-/// goes on from there. A set is the same if it has the same operations on the same sources, parts,
+/// resumes from there. A set is the same if it has the same operations on the same sources, parts,
 /// type of records and `key`. Functions cannot be compared: all that they depend on, such as the
 /// options of the program, belongs into `key`.
 ///
@@ -177,45 +178,48 @@ template <class T, class C>
 struct IterateCheckpoints {
   /// Gets a folder for each of the last two checkpoints, such as `round-20`.
   std::string folder;
-  /// The rounds from one checkpoint to the next; above 0.
+  /// The iterations from one checkpoint to the next; above 0.
   std::uint32_t every = 10;
   /// As in checkpoint().
   std::string key = {};
 };
 
-/// Does what `set.iterate(rounds, step)` does, and writes a checkpoint after every few rounds. The
-/// last two stay. So a program that was stopped goes on after the last of them, and the
-/// plans of later rounds do not have the rounds before it. `step` is not called for rounds of which
-/// a later checkpoint is there, and may keep no set of an earlier round.
+/// Does what `set.iterate(iterations, step)` does, and writes a checkpoint after each
+/// `checkpoints.every` iterations; keeps the last two. So a program that was stopped resumes from
+/// the last of them, and the plans of later iterations do not have the iterations before it. `step`
+/// is not called for iterations before the last checkpoint. It may keep no set of an earlier
+/// iteration.
 template <class T, class C, class F>
-[[nodiscard]] Result<Set<T>> iterate(const Set<T, C>& set, std::uint32_t rounds, const F& step,
+[[nodiscard]] Result<Set<T>> iterate(const Set<T, C>& set, std::uint32_t iterations, const F& step,
                                      const IterateCheckpoints& checkpoints) {
   const std::uint32_t every = checkpoints.every;
   if (every == 0) return Error{"iterate(): checkpoints every 0 rounds; valid: 1 or more"};
   Set<T> current = set;
   const auto last = detail::search(*set.runner(), [&] {
-    return find_last_round(checkpoints.folder, detail::identity_of(set, checkpoints.key), rounds);
+    return find_last_iteration(checkpoints.folder, detail::identity_of(set, checkpoints.key),
+                               iterations);
   });
   if (!last) return last.error();
   if (last->found) current = Set<T, CheckpointChain<T>>{set.runner(), {last->path, *last->found}};
-  for (std::uint32_t round = last->round; round < rounds;) {
-    const std::uint32_t end =
-        rounds - round < every - round % every ? rounds : round - round % every + every;
-    auto next = current.iterate(end - round, [&](const Set<T>& before, std::uint32_t i) {
-      return Set<T>{step(before, round + i)};
+  for (std::uint32_t iteration = last->iteration; iteration < iterations;) {
+    const std::uint32_t end = iterations - iteration < every - iteration % every
+                                  ? iterations
+                                  : iteration - iteration % every + every;
+    auto next = current.iterate(end - iteration, [&](const Set<T>& before, std::uint32_t i) {
+      return Set<T>{step(before, iteration + i)};
     });
     if (!next || end % every != 0) return next;
     const auto found = detail::search(*set.runner(), [&] {
       const auto start = detail::identity_of(set, checkpoints.key);
-      remove_rounds_before(checkpoints.folder, start, round);
-      return find_checkpoint(folder_of_round(checkpoints.folder, end),
-                             identity_of_round(start, end));
+      remove_iterations_before(checkpoints.folder, start, iteration);
+      return find_checkpoint(folder_of_iteration(checkpoints.folder, end),
+                             identity_of_iteration(start, end));
     });
     if (!found) return found.error();
     const auto saved = detail::read_or_write(*next, *found);
     if (!saved) return saved.error();
     current = *saved;
-    round = end;
+    iteration = end;
   }
   return current;
 }

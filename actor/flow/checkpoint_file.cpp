@@ -83,10 +83,10 @@ bool CheckpointReader::read_block() {
   read(buffer_);
   if (checksum_of(fingerprint_, part_, block_, header.records, buffer_) != header.checksum)
     fail("its checksum is not that of its bytes");
-  left_ = header.records;
-  rest_ = buffer_;
-  if (left_ == 0 && file_left_ > 0) fail("bytes follow after the last block");
-  return left_ > 0;
+  records_left_ = header.records;
+  bytes_left_ = buffer_;
+  if (records_left_ == 0 && file_left_ > 0) fail("bytes follow after the last block");
+  return records_left_ > 0;
 }
 
 void CheckpointReader::read(std::span<std::byte> out) {

@@ -51,15 +51,16 @@ class CheckpointReader {
   /// Reads the next record. Returns false after the last one.
   template <class T>
   [[nodiscard]] bool next(T& record) {
-    if (left_ == 0 && !read_block()) return false;
-    --left_;
+    if (records_left_ == 0 && !read_block()) return false;
+    --records_left_;
     ++records_read_;
     try {
-      get(rest_, record);
-    } catch (const DecodeError& fault) {
-      fail(fault.what());
+      get(bytes_left_, record);
+    } catch (const DecodeError& error) {
+      fail(error.what());
     }
-    if (left_ == 0 && !rest_.empty()) fail("bytes are left over after the last record");
+    if (records_left_ == 0 && !bytes_left_.empty())
+      fail("bytes are left over after the last record");
     return true;
   }
   /// Returns the file and the number, from 0, of the record that next() has read last.
@@ -78,13 +79,13 @@ class CheckpointReader {
   /// The bytes of the file that are still to be read.
   std::uint64_t file_left_ = 0;
   std::uint64_t records_read_ = 0;
-  /// The number of the present block, and of the next one.
+  /// The number of the current block, and of the next one.
   std::uint64_t block_ = 0;
   std::uint64_t next_block_ = 0;
   Bytes buffer_;
-  /// The records of the block that are still to be read, and their bytes.
-  std::uint64_t left_ = 0;
-  std::span<const std::byte> rest_;
+  /// The number of records of the block that are still to be read, and their bytes.
+  std::uint64_t records_left_ = 0;
+  std::span<const std::byte> bytes_left_;
 };
 
 }  // namespace starling::flow

@@ -22,7 +22,8 @@ namespace starling::flow {
 namespace {
 
 constexpr const char* manifest_name = "checkpoint";
-constexpr std::string_view round_prefix = "round-";
+/// Part of the format on disk: the folder of an iteration is named for it, as in `round-20`.
+constexpr std::string_view iteration_prefix = "round-";
 constexpr const char* extension = ".records";
 /// The first line of a manifest. The bytes of the CheckpointManifest follow, then their hash.
 constexpr std::string_view first_line = "starling checkpoint 2\n";
@@ -71,26 +72,28 @@ std::string print(const CheckpointIdentity& identity) {
   std::uint64_t rest = identity.fingerprint;
   for (auto digit = number.rbegin(); digit != number.rend(); ++digit, rest /= digits)
     *digit = "0123456789abcdef"[rest % digits];
-  return number + " of '" + printable(identity.operations) + "' with records " + identity.records;
+  return number + " of '" + printable(identity.operations) + "' with records " +
+         identity.record_type;
 }
 
-/// Returns the rounds for which there are folders, in no order.
-std::vector<std::uint32_t> rounds_in(const std::filesystem::path& folder, std::error_code& fault) {
-  std::vector<std::uint32_t> rounds;
-  for (auto at = std::filesystem::directory_iterator{folder, fault};
-       !fault && at != std::filesystem::directory_iterator{}; at.increment(fault)) {
+/// Returns the iterations for which there are folders, in no order.
+std::vector<std::uint32_t> iterations_in(const std::filesystem::path& folder,
+                                         std::error_code& error) {
+  std::vector<std::uint32_t> iterations;
+  for (auto at = std::filesystem::directory_iterator{folder, error};
+       !error && at != std::filesystem::directory_iterator{}; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!name.starts_with(round_prefix)) continue;
-    const auto round = parse_count(std::string_view{name}.substr(round_prefix.size()));
-    if (round && *round > 0 && *round <= UINT32_MAX)
-      rounds.push_back(static_cast<std::uint32_t>(*round));
+    if (!name.starts_with(iteration_prefix)) continue;
+    const auto iteration = parse_count(std::string_view{name}.substr(iteration_prefix.size()));
+    if (iteration && *iteration > 0 && *iteration <= UINT32_MAX)
+      iterations.push_back(static_cast<std::uint32_t>(*iteration));
   }
-  return rounds;
+  return iterations;
 }
 
 bool exists(const std::string& path) {
-  std::error_code fault;
-  return std::filesystem::symlink_status(path, fault).type() !=
+  std::error_code error;
+  return std::filesystem::symlink_status(path, error).type() !=
          std::filesystem::file_type::not_found;
 }
 
@@ -103,8 +106,8 @@ std::string checkpoint_file(const std::string& folder, Part part) {
 CheckpointSearch find_checkpoint(const std::string& folder, CheckpointIdentity identity) {
   CheckpointSearch search;
   search.identity = std::move(identity);
-  std::error_code fault;
-  search.path = std::filesystem::absolute(folder, fault).string();
+  std::error_code error;
+  search.path = std::filesystem::absolute(folder, error).string();
   while (search.path.size() > 1 && search.path.ends_with('/')) search.path.pop_back();
   if (folder.empty()) {
     search.error = "a checkpoint without a folder; valid: a new folder, or one with a checkpoint";
@@ -125,21 +128,21 @@ CheckpointSearch find_checkpoint(const std::string& folder, CheckpointIdentity i
   return search;
 }
 
-CheckpointIdentity identity_of_round(CheckpointIdentity start, std::uint32_t round) {
-  start.fingerprint = mix(start.fingerprint ^ mix(round));
-  start.operations += " | iterate(" + std::to_string(round) + ")";
+CheckpointIdentity identity_of_iteration(CheckpointIdentity start, std::uint32_t iteration) {
+  start.fingerprint = mix(start.fingerprint ^ mix(iteration));
+  start.operations += " | iterate(" + std::to_string(iteration) + ")";
   return start;
 }
 
-std::string folder_of_round(const std::string& folder, std::uint32_t round) {
-  return folder + "/" + std::string{round_prefix} + std::to_string(round);
+std::string folder_of_iteration(const std::string& folder, std::uint32_t iteration) {
+  return folder + "/" + std::string{iteration_prefix} + std::to_string(iteration);
 }
 
-CheckpointSearch find_last_round(const std::string& folder, const CheckpointIdentity& start,
-                                 std::uint32_t rounds) {
+CheckpointSearch find_last_iteration(const std::string& folder, const CheckpointIdentity& start,
+                                     std::uint32_t iterations) {
   CheckpointSearch none;
-  std::error_code fault;
-  const std::filesystem::path path = std::filesystem::absolute(folder, fault);
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(folder, error);
   if (folder.empty() || (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)) {
     none.error = folder.empty() ? "checkpoints without a folder; valid: a new folder, or the one "
                                   "of an earlier run"
@@ -147,25 +150,25 @@ CheckpointSearch find_last_round(const std::string& folder, const CheckpointIden
     return none;
   }
   std::uint32_t last = 0;
-  for (const std::uint32_t round : rounds_in(path, fault))
-    if (round <= rounds) last = std::max(last, round);
-  if (fault) none.error = folder + ": cannot be read: " + fault.message();
+  for (const std::uint32_t iteration : iterations_in(path, error))
+    if (iteration <= iterations) last = std::max(last, iteration);
+  if (error) none.error = folder + ": cannot be read: " + error.message();
   if (last == 0) return none;
   CheckpointSearch search =
-      find_checkpoint(folder_of_round(folder, last), identity_of_round(start, last));
-  search.round = last;
+      find_checkpoint(folder_of_iteration(folder, last), identity_of_iteration(start, last));
+  search.iteration = last;
   return search;
 }
 
-void remove_rounds_before(const std::string& folder, const CheckpointIdentity& start,
-                          std::uint32_t round) {
+void remove_iterations_before(const std::string& folder, const CheckpointIdentity& start,
+                              std::uint32_t iteration) {
   std::error_code ignored;
-  for (const std::uint32_t earlier : rounds_in(folder, ignored)) {
-    const std::string path = folder_of_round(folder, earlier);
-    if (earlier >= round) continue;
+  for (const std::uint32_t earlier : iterations_in(folder, ignored)) {
+    const std::string path = folder_of_iteration(folder, earlier);
+    if (earlier >= iteration) continue;
     const auto manifest = read_manifest(path);
     if (!manifest ||
-        manifest->identity.fingerprint != identity_of_round(start, earlier).fingerprint)
+        manifest->identity.fingerprint != identity_of_iteration(start, earlier).fingerprint)
       continue;
     // A folder of which a part is left is no checkpoint any more.
     std::filesystem::remove(path + "/" + manifest_name, ignored);

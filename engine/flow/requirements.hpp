@@ -55,7 +55,7 @@ consteval void require_key_of_pairs() {
 }
 
 template <class K>
-consteval void require_order() {
+consteval void require_sortable_key() {
   static_assert(Record<K>, "sort_by(): the key must be a record, such as a number or a string");
   static_assert(
       requires(const K& a, const K& b) {

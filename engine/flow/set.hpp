@@ -142,7 +142,7 @@ class Set {
   [[nodiscard]] auto sort_by(F key, Part parts = 0) const {
     require_function<F, T>();
     using K = std::decay_t<std::invoke_result_t<const F&, const T&>>;
-    require_order<K>();
+    require_sortable_key<K>();
     parts = or_default(parts);
     return make(
         SortChain<SortRecord<T, K, F>>{sort_stage<K>(chain_, key, parts), "sort_by", parts});
@@ -174,17 +174,17 @@ class Set {
   [[nodiscard]] auto cache() const {
     return make(CacheChain<T>{cache_stage(chain_), "cache", chain_.parts()});
   }
-  /// Applies `step(set, round)`, which returns a Set<T>, `rounds` times. Computes and caches the
-  /// set after each round, and releases the one before.
+  /// Applies `step(set, iteration)`, which returns a Set<T>, `iterations` times. Computes and
+  /// caches the set after each iteration, and releases the one before.
   template <class F>
-  [[nodiscard]] Result<Set<T>> iterate(std::uint32_t rounds, const F& step) const {
+  [[nodiscard]] Result<Set<T>> iterate(std::uint32_t iterations, const F& step) const {
     static_assert(std::is_invocable_r_v<Set<T>, const F&, const Set<T>&, std::uint32_t>,
                   "the function of iterate() makes a set of a set: "
-                  "`Set<T> step(const Set<T>& set, std::uint32_t round)`");
+                  "`Set<T> step(const Set<T>& set, std::uint32_t iteration)`");
     Set<T> current = *this;
     StagePtr former;
-    for (std::uint32_t round = 0; round < rounds; ++round) {
-      const Set<T> next = step(std::as_const(current), round);
+    for (std::uint32_t iteration = 0; iteration < iterations; ++iteration) {
+      const Set<T> next = step(std::as_const(current), iteration);
       auto kept = runner_->keep(cache_stage(next.chain()), former);
       if (!kept) return std::move(kept).error();
       former = *std::move(kept);

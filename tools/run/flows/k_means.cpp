@@ -25,8 +25,9 @@ struct ClusterSum {
 
   static constexpr auto fields(auto& m) { return std::tie(m.sum, m.points); }
 };
-/// The sums of all clusters, and of the squared distances of all points from their centres.
-struct RoundSums {
+/// The sums that one iteration needs: of the points of each cluster, and of the squared distances
+/// of all points from their centres.
+struct IterationSums {
   std::vector<ClusterSum> clusters;
   double squared_distances = 0;
 
@@ -88,10 +89,10 @@ Centres draw_centres(const std::vector<Point>& sample, std::uint64_t k, std::uin
   return centres;
 }
 
-Result<RoundSums> sum_round(const Points& points, const Centres& centres) {
-  RoundSums zero{.clusters = std::vector<ClusterSum>(centres.size(),
-                                                     ClusterSum{Point(centres.front().size()), 0})};
-  const auto add = [&centres](RoundSums&& sums, const Point& point) {
+Result<IterationSums> sum_iteration(const Points& points, const Centres& centres) {
+  IterationSums zero{.clusters = std::vector<ClusterSum>(
+                         centres.size(), ClusterSum{Point(centres.front().size()), 0})};
+  const auto add = [&centres](IterationSums&& sums, const Point& point) {
     const auto [index, distance] = nearest_centre(point, centres);
     ClusterSum& cluster = sums.clusters[index];
     for (std::size_t i = 0; i < point.size(); ++i) cluster.sum[i] += point[i];
@@ -99,7 +100,7 @@ Result<RoundSums> sum_round(const Points& points, const Centres& centres) {
     sums.squared_distances += distance;
     return std::move(sums);
   };
-  const auto merge = [](const RoundSums& a, const RoundSums& b) {
+  const auto merge = [](const IterationSums& a, const IterationSums& b) {
     // Another node may have made `b`.
     const auto differs = [](const ClusterSum& x, const ClusterSum& y) {
       return x.sum.size() != y.sum.size();
@@ -107,7 +108,7 @@ Result<RoundSums> sum_round(const Points& points, const Centres& centres) {
     if (a.clusters.size() != b.clusters.size() ||
         !std::ranges::equal(a.clusters, b.clusters, std::not_fn(differs)))
       throw std::runtime_error{"sums of other clusters"};
-    RoundSums both = a;
+    IterationSums both = a;
     for (std::size_t c = 0; c < both.clusters.size(); ++c) {
       for (std::size_t i = 0; i < both.clusters[c].sum.size(); ++i)
         both.clusters[c].sum[i] += b.clusters[c].sum[i];
@@ -121,7 +122,7 @@ Result<RoundSums> sum_round(const Points& points, const Centres& centres) {
 
 /// Moves each centre to the mean of its points; a centre without points stays. Returns true if one
 /// has moved.
-bool move_centres(Centres& centres, const RoundSums& sums) {
+bool move_centres(Centres& centres, const IterationSums& sums) {
   bool has_moved = false;
   for (std::size_t c = 0; c < centres.size(); ++c) {
     if (sums.clusters[c].points == 0) continue;
@@ -169,7 +170,7 @@ Result<Centres> first_centres(const FlowContext& context, const KMeans& options,
 }
 
 flow::Set<std::string> centre_lines(const FlowContext& context, const Centres& centres,
-                                    const RoundSums& sums) {
+                                    const IterationSums& sums) {
   std::vector<std::string> lines;
   for (std::size_t c = 0; c < centres.size(); ++c) {
     std::string line = std::to_string(c) + '\t' + std::to_string(sums.clusters[c].points);
@@ -225,11 +226,11 @@ Result<flow::Set<std::string>> KMeans::run(FlowContext& context) const {
                         })}.cache();
   auto centres = first_centres(context, *this, points, dimensions);
   if (!centres) return std::move(centres).error();
-  auto sums = sum_round(points, *centres);
+  auto sums = sum_iteration(points, *centres);
   std::uint64_t done_iterations = 0;
   while (sums && done_iterations < iterations && move_centres(*centres, *sums)) {
     ++done_iterations;
-    sums = sum_round(points, *centres);
+    sums = sum_iteration(points, *centres);
   }
   if (!sums) return std::move(sums).error();
   context.add_figure("iterations", static_cast<double>(done_iterations));
