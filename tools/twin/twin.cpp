@@ -37,10 +37,11 @@ constexpr double widening = 0.05;
 /// workers' time. Even a worker that never waits takes time to ask.
 constexpr double waiting_widening_min = 0.01;
 
-FigureComparison compare_figure(std::string name, double TwinRun::*figure, const TwinRun& live,
-                                std::span<const TwinRun> simulated, double widening_min = 0) {
+FigureComparison compare_figure(std::string name, double RunFigures::*figure,
+                                const RunFigures& live, std::span<const RunFigures> simulated,
+                                double widening_min = 0) {
   std::vector<double> values;
-  for (const TwinRun& run : simulated) values.push_back(run.*figure);
+  for (const RunFigures& run : simulated) values.push_back(run.*figure);
   std::ranges::sort(values);
   FigureComparison compared{.name = std::move(name),
                             .live = live.*figure,
@@ -54,7 +55,7 @@ FigureComparison compare_figure(std::string name, double TwinRun::*figure, const
 
 }  // namespace
 
-TwinRun figures_of(const actor::Progress& end) {
+RunFigures figures_of(const actor::Progress& end) {
   return {.updates = static_cast<double>(end.updates),
           .steps_min = static_cast<double>(end.spread.min),
           .steps_median = static_cast<double>(end.spread.median),
@@ -64,7 +65,7 @@ TwinRun figures_of(const actor::Progress& end) {
           .elapsed_s = in_seconds(end.elapsed)};
 }
 
-TwinRun simulate_twin(const sim::StepOptions& options) {
+RunFigures simulate_twin(const sim::StepOptions& options) {
   BegunSteps begun{options.workers};
   const auto result = sim::simulate(options, &begun);
   const auto steps = std::move(begun).sorted();
@@ -81,23 +82,23 @@ TwinRun simulate_twin(const sim::StepOptions& options) {
       .elapsed_s = in_seconds(result.elapsed)};
 }
 
-std::vector<FigureComparison> compare(const TwinRun& live, std::span<const TwinRun> simulated,
+std::vector<FigureComparison> compare(const RunFigures& live, std::span<const RunFigures> simulated,
                                       bool completed) {
   STARLING_CHECK(!simulated.empty());
   std::vector<FigureComparison> figures;
-  const auto add = [&](const char* name, double TwinRun::*figure, double widening_min = 0) {
+  const auto add = [&](const char* name, double RunFigures::*figure, double widening_min = 0) {
     figures.push_back(compare_figure(name, figure, live, simulated, widening_min));
   };
   if (completed) {
-    add("elapsed_s", &TwinRun::elapsed_s);
+    add("elapsed_s", &RunFigures::elapsed_s);
   } else {
-    add("updates", &TwinRun::updates);
-    add("steps_min", &TwinRun::steps_min);
-    add("steps_median", &TwinRun::steps_median);
-    add("steps_max", &TwinRun::steps_max);
+    add("updates", &RunFigures::updates);
+    add("steps_min", &RunFigures::steps_min);
+    add("steps_median", &RunFigures::steps_median);
+    add("steps_max", &RunFigures::steps_max);
   }
-  add("max_lag", &TwinRun::max_lag);
-  add("waiting_share", &TwinRun::waiting_share, waiting_widening_min);
+  add("max_lag", &RunFigures::max_lag);
+  add("waiting_share", &RunFigures::waiting_share, waiting_widening_min);
   return figures;
 }
 

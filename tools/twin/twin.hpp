@@ -12,7 +12,7 @@
 namespace starling::program {
 
 /// The figures of one run, live or simulated.
-struct TwinRun {
+struct RunFigures {
   double updates = 0;
   /// The workers' steps at the end.
   double steps_min = 0;
@@ -24,11 +24,11 @@ struct TwinRun {
 };
 
 /// Returns the figures of a live run from its progress at the end.
-[[nodiscard]] TwinRun figures_of(const actor::Progress& end);
+[[nodiscard]] RunFigures figures_of(const actor::Progress& end);
 
 /// Simulates a run that ends as a live one does: when its time is over, each worker finishes the
 /// step that it has begun, and begins no other. Requires: sim::check() accepts the options.
-[[nodiscard]] TwinRun simulate_twin(const sim::StepOptions& options);
+[[nodiscard]] RunFigures simulate_twin(const sim::StepOptions& options);
 
 /// One figure of a live run and of its simulations.
 struct FigureComparison {
@@ -51,8 +51,8 @@ struct FigureComparison {
 /// above `high`. The bounds of the waiting share are at least 1 percentage point beyond these
 /// quantiles, because asking a barrier takes time even if the worker never waits. Requires:
 /// `simulated` is not empty.
-[[nodiscard]] std::vector<FigureComparison> compare(const TwinRun& live,
-                                                    std::span<const TwinRun> simulated,
+[[nodiscard]] std::vector<FigureComparison> compare(const RunFigures& live,
+                                                    std::span<const RunFigures> simulated,
                                                     bool completed);
 
 /// Returns the value below which a share `q` of the values lies, interpolated linearly between two

@@ -58,8 +58,8 @@ Result<actor::Outcome> run_live(const PreparedRun& ready) {
 }
 
 /// Simulates the job once under each seed.
-std::vector<TwinRun> simulate_twins(const SimJob& job) {
-  std::vector<TwinRun> runs(job.seeds);
+std::vector<RunFigures> simulate_twins(const SimJob& job) {
+  std::vector<RunFigures> runs(job.seeds);
   for_each_piece(
       runs.size(), threads_of(job),
       [&](std::size_t i) { runs[i] = simulate_twin(run_options(job, 0, job.options.seed + i)); },

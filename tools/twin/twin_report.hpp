@@ -1,4 +1,4 @@
-/// Returns the comparison of a live run with its simulations as a table or JSON. Pure functions;
+/// Prints the comparison of a live run with its simulations, as a table or as JSON. Pure functions;
 /// thread-safe.
 #pragma once
 
@@ -10,18 +10,20 @@
 
 namespace starling::program {
 
-/// A live run, the job that was simulated beside it, and their comparison.
+/// A live run, the job that simulates it, and the comparison of their figures.
 struct TwinReport {
-  /// The simulated job. It has the end of the live run, and the overhead of its steps.
+  /// The simulated job. It ends when the live run ended, and its steps have the overhead that was
+  /// measured in the live run.
   const SimJob& job;
-  /// True if the live run made all its steps; false if its time or its target
-  /// ended it.
+  /// True if the live run made all its steps; false if its time or its target ended it.
   bool completed = false;
-  TwinRun live;
+  /// The figures of the live run.
+  RunFigures live;
+  /// The comparison of each figure.
   std::vector<FigureComparison> figures;
 };
 
-/// True if all figures of the live run are within their bounds.
+/// Returns true if each figure of the live run is within its bounds.
 [[nodiscard]] bool do_all_agree(const TwinReport& report);
 
 /// Returns two lines about the live run, a table with a row for each figure, and a line that says

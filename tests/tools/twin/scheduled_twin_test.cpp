@@ -74,7 +74,7 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
     auto simulation = simulation_of(options.job);
     simulation.barrier = simulated_barrier;
     simulation.horizon = end.elapsed;
-    std::vector<TwinRun> simulated;
+    std::vector<RunFigures> simulated;
     for (simulation.seed = 1; simulation.seed <= 200; ++simulation.seed)
       simulated.push_back(simulate_twin(simulation));
     std::vector<std::string> outside;
@@ -130,8 +130,8 @@ TEST_P(ScheduledTwinWithoutChance, EqualsItsSimulation) {
   // With these factors, steps end at the same time only if their workers are equally slow.
   options.job.stragglers = {{.count = 1, .factor = 1.703}, {.count = 2, .factor = 2.917}};
   options.job.steps = 40;
-  const TwinRun live = figures_of(run_live(options));
-  const TwinRun simulated = simulate_twin(simulation_of(options.job));
+  const RunFigures live = figures_of(run_live(options));
+  const RunFigures simulated = simulate_twin(simulation_of(options.job));
   EXPECT_EQ(live.updates, 280);
   EXPECT_EQ(live.max_lag, simulated.max_lag);
   EXPECT_DOUBLE_EQ(live.elapsed_s, simulated.elapsed_s);

@@ -34,7 +34,7 @@ TEST(SimulatedTwin, FinishesTheStepsThatHaveBegun) {
   options.step_time = Distribution{laws::Constant{10ms}};
   options.slowness = {1, 1, 1, 3};
   options.horizon = 95ms;
-  const TwinRun run = simulate_twin(options);
+  const RunFigures run = simulate_twin(options);
   EXPECT_EQ(run.steps_min, 4);
   EXPECT_EQ(run.steps_median, 10);
   EXPECT_EQ(run.steps_max, 10);
@@ -51,7 +51,7 @@ TEST(SimulatedTwin, BeginsNoStepAfterItsTimeIsUp) {
   options.step_time = Distribution{laws::Constant{10ms}};
   options.slowness = {1, 3};
   options.horizon = 75ms;
-  const TwinRun run = simulate_twin(options);
+  const RunFigures run = simulate_twin(options);
   EXPECT_EQ(run.steps_min, 3);
   EXPECT_EQ(run.steps_max, 3);
   EXPECT_EQ(run.max_lag, 1);
@@ -67,16 +67,16 @@ TEST(SimulatedTwin, AddsTheOverheadOnceToAStepOfAStraggler) {
   options.overhead = 2ms;
   options.horizon = 1h;
   options.steps_max = 5;
-  const TwinRun run = simulate_twin(options);
+  const RunFigures run = simulate_twin(options);
   EXPECT_EQ(run.updates, 10);
   EXPECT_DOUBLE_EQ(run.elapsed_s, 5 * 0.032);
 }
 
 TEST(Comparison, AllowsFivePercentBeyondTheQuantiles) {
-  std::vector<TwinRun> simulated;
+  std::vector<RunFigures> simulated;
   for (int i = 0; i <= 200; ++i)
     simulated.push_back({.updates = 1000.0 + i, .max_lag = 4, .waiting_share = 0.5});
-  TwinRun live{.updates = 1000, .max_lag = 4, .waiting_share = 0.5};
+  RunFigures live{.updates = 1000, .max_lag = 4, .waiting_share = 0.5};
   const auto compared = compare(live, simulated, false);
   const FigureComparison& updates = figure(compared, "updates");
   EXPECT_EQ(updates.low, 1001);
@@ -97,7 +97,7 @@ TEST(Comparison, AllowsFivePercentBeyondTheQuantiles) {
 /// If no worker waits, 5 % of the quantile would be 0.
 TEST(Comparison, AllowsTheWaitingShareAtLeastOnePercentagePoint) {
   const auto inside = [](double live, double simulated) {
-    const TwinRun one{.waiting_share = simulated};
+    const RunFigures one{.waiting_share = simulated};
     const auto all = compare({.waiting_share = live}, std::span{&one, 1}, true);
     return figure(all, "waiting_share").is_inside();
   };
@@ -110,7 +110,7 @@ TEST(Comparison, AllowsTheWaitingShareAtLeastOnePercentagePoint) {
 
 /// If a job made all its steps, their number is always the same; therefore the time is compared.
 TEST(Comparison, ComparesTheTimeIfAllStepsWereMade) {
-  const TwinRun run{.updates = 100, .elapsed_s = 2};
+  const RunFigures run{.updates = 100, .elapsed_s = 2};
   const auto names = [](const std::vector<FigureComparison>& all) {
     std::string text;
     for (const auto& compared : all) text += compared.name + " ";
@@ -125,7 +125,7 @@ TEST(Report, SaysWhichFigureIsNotAsSimulated) {
   SimJob job;
   job.barriers = {{barrier::Bsp{}}};
   job.options.workers = 3;
-  const TwinRun simulated{.updates = 100, .max_lag = 1, .waiting_share = 0.25};
+  const RunFigures simulated{.updates = 100, .max_lag = 1, .waiting_share = 0.25};
   TwinReport report{.job = job, .live = simulated, .figures = {}};
   report.live.elapsed_s = 1.5;
   report.figures = compare(report.live, std::span{&simulated, 1}, false);
