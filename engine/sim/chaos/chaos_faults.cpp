@@ -117,7 +117,7 @@ void ChaosRun::apply_partitions() {
 }
 
 FaultBudget ChaosRun::fault_budget() const {
-  std::vector<Condition> conditions;
+  std::vector<NodeCondition> conditions;
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
     conditions.push_back({.core = machine.running ? machine.core.get() : nullptr,

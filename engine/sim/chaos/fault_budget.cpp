@@ -6,7 +6,7 @@
 namespace starling::sim {
 
 FaultBudget::FaultBudget(const Scenario& scenario, const InvariantChecker& checker,
-                         std::vector<Condition> conditions, std::vector<NodeSet> groups,
+                         std::vector<NodeCondition> conditions, std::vector<NodeSet> groups,
                          std::size_t deaths)
     : scenario_(scenario),
       checker_(checker),
@@ -32,7 +32,7 @@ bool FaultBudget::allows_lasting_partition(NodeSet group) const {
 /// Returns true if `node` runs without a fault, if the latest and all proposed configurations
 /// contain its incarnation, and if no node on `side` suspects it.
 bool FaultBudget::is_healthy(NodeId node, NodeSet side) const {
-  const Condition& self = conditions_[node];
+  const NodeCondition& self = conditions_[node];
   if (self.core == nullptr || self.frozen || self.dying || self.suspected || self.leaving)
     return false;
   if (self.core->state() != InvariantChecker::MemberCore::State::member) return false;
@@ -120,7 +120,7 @@ bool FaultBudget::councils_survive_without(NodeSet without) const {
 bool FaultBudget::has_quorum(const core::Configuration& configuration, NodeSet without) const {
   std::vector<core::MemberId> alive;
   for (const core::MemberId id : configuration.council) {
-    const Condition& member = conditions_[id];
+    const NodeCondition& member = conditions_[id];
     if (member.core != nullptr && !member.dying && !contains(without, id) &&
         configuration.contains(id, member.core->self().incarnation))
       alive.push_back(id);

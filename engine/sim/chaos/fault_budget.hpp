@@ -14,8 +14,9 @@
 namespace starling::sim {
 
 /// The true condition of a node, which other nodes cannot know.
-struct Condition {
-  /// The protocol state of the process that runs as this node; nullptr if none runs.
+struct NodeCondition {
+  /// The member that the node's process runs, without actors and network; nullptr if no process
+  /// runs.
   const InvariantChecker::MemberCore* core = nullptr;
   bool frozen = false;
   /// True if its process is about to end.
@@ -32,10 +33,11 @@ class FaultBudget {
   /// from the others now. `deaths` is the number of processes that were killed so recently that
   /// some members may not know it yet. Requires: `scenario` and `checker` outlive this object.
   FaultBudget(const Scenario& scenario, const InvariantChecker& checker,
-              std::vector<Condition> conditions, std::vector<NodeSet> groups, std::size_t deaths);
+              std::vector<NodeCondition> conditions, std::vector<NodeSet> groups,
+              std::size_t deaths);
 
-  /// Returns true if the budget allows a fault that makes others suspect `node`, which is silent
-  /// for a while, or declare it dead by mistake.
+  /// Returns true if the budget allows a fault that silences `node` for a while, so that others
+  /// suspect it, or declare it dead by mistake.
   [[nodiscard]] bool allows_suspicion(NodeId node) const {
     return ranges_survive_without(set_of(node));
   }
@@ -69,7 +71,7 @@ class FaultBudget {
 
   const Scenario& scenario_;
   const InvariantChecker& checker_;
-  std::vector<Condition> conditions_;
+  std::vector<NodeCondition> conditions_;
   std::vector<NodeSet> groups_;
   std::size_t deaths_;
 };
