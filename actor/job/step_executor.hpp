@@ -38,8 +38,8 @@ class StepExecutor {
    private:
     static constexpr core::Time brief_max = std::chrono::microseconds{20};
     static constexpr core::Time counted_max = 10 * brief_max;
-    /// After one run that takes this long, code counts as long for the next 70 or so runs.
-    static constexpr core::Time long_min = std::chrono::milliseconds{2};
+    /// After one run that takes this long, code counts as not brief for about the next 70 runs.
+    static constexpr core::Time not_brief_min = std::chrono::milliseconds{2};
     static constexpr std::int64_t runs_remembered = 32;
 
     struct Stopwatch {
@@ -54,7 +54,7 @@ class StepExecutor {
     };
 
     void add(core::Time took) {
-      if (took >= long_min) mean_ns_ = counted_max.count();
+      if (took >= not_brief_min) mean_ns_ = counted_max.count();
       mean_ns_ += (std::min(took, counted_max).count() - mean_ns_) / runs_remembered;
     }
 
@@ -127,15 +127,15 @@ class StepExecutor {
     });
   }
 
-  /// If workers hand in early: keeps the computation for the time by which the step is to be
-  /// longer, and returns when take_delayed() returns it. nullopt if the step is not to be longer.
-  /// A delay is that of a whole batch; that of fewer samples is as much shorter. The slowdown of a
-  /// straggler is predicted from its last computation.
+  /// If workers hand in early: defers the computation by the injected delay, and by the slowdown of
+  /// a straggler, which is predicted from its last computation. Returns the time at which
+  /// take_delayed() returns the computation, or nullopt if it is due at once. The job's delays are
+  /// those of a whole batch; the delay of fewer samples is shorter in proportion.
   std::optional<core::Time> delay(core::Compute& compute, Random& random) {
     was_delayed_ = false;
     if (!compute.share.taken || skips_delays_) return std::nullopt;
     const core::Time predicted{
-        static_cast<core::Time::rep>(time_of_sample_ * static_cast<double>(compute.samples_max))};
+        static_cast<core::Time::rep>(ns_per_sample_ * static_cast<double>(compute.samples_max))};
     const double batches = static_cast<double>(compute.samples_max) /
                            static_cast<double>(compute.share.order->batch_size());
     const core::Time drawn{static_cast<core::Time::rep>(
@@ -148,7 +148,7 @@ class StepExecutor {
     return delayed_compute_->due_at;
   }
 
-  /// Returns the computation that is kept, once its delay is over; else nullopt.
+  /// Returns the deferred computation if it is due; else nullopt.
   std::optional<core::Compute> take_delayed() {
     if (!delayed_compute_ || delayed_compute_->due_at > job_context_->now()) return std::nullopt;
     delay_time_ += delayed_compute_->delay;
@@ -158,10 +158,10 @@ class StepExecutor {
     return compute;
   }
 
-  /// If the step after `step` is being computed, it ends with the present micro-batch; but not
-  /// after an injected delay, because the time of its samples is over then. If it is delayed, the
-  /// delay ends now, and of the samples only the part is computed of which the time is over, and at
-  /// least a micro-batch.
+  /// Makes the worker hand in what it has of the step after `step`. A running computation ends with
+  /// the current micro-batch, unless an injected delay came before it: the delay stood for all of
+  /// its samples. A deferred computation starts now, with the samples for which the elapsed delay
+  /// would have sufficed, at least a micro-batch.
   void hand_in(core::Step step) {
     if (hand_in_ && computed_step_ == step && !was_delayed_) hand_in_->store(true);
     if (!delayed_compute_ || delayed_compute_->compute.step != step) return;
@@ -176,7 +176,7 @@ class StepExecutor {
   core::Time hold_back(const actor::Computed& computed, Random& random) {
     if (hands_in_early_) {
       if (computed.update.samples > 0)
-        time_of_sample_ = static_cast<double>(computed.duration.count()) / computed.update.samples;
+        ns_per_sample_ = static_cast<double>(computed.duration.count()) / computed.update.samples;
       held_back_update_ = computed;
       return held_back_until_ = job_context_->now();
     }
@@ -225,8 +225,8 @@ class StepExecutor {
   }
 
  private:
-  /// A computation that waits for its delay, from when to when; and the part of this time that is
-  /// an injected delay.
+  /// A deferred computation: it waits from `began_at` to `due_at`. `delay` is the part of this time
+  /// that is an injected delay; the rest is a straggler's slowdown.
   struct Delayed {
     core::Compute compute;
     core::Time began_at;
@@ -285,7 +285,7 @@ class StepExecutor {
       actor::post(self, std::move(message));
   }
 
-  /// Runs `f`, which calls the job's code; if that throws, sends `self` a ComputeFailed.
+  /// Runs `f`, which calls the job's code, and reports an exception to `self` as ComputeFailed.
   template <class F>
   static void attempt(const MemberActor& self, core::Step step, F&& f) noexcept {
     if (auto fault = run_catching(f))
@@ -307,12 +307,12 @@ class StepExecutor {
   /// True if the last computation came after an injected delay.
   bool was_delayed_ = false;
   std::optional<Delayed> delayed_compute_;
-  /// If workers hand in early: tells the last computation that was begun, of the step after
-  /// `computed_step_`, to end.
+  /// If workers hand in early: tells the last computation that was begun to end.
   std::shared_ptr<std::atomic<bool>> hand_in_;
+  /// The number of steps that the worker had finished when that computation was begun.
   core::Step computed_step_ = 0;
-  /// How many nanoseconds a sample took in the last computation.
-  double time_of_sample_ = 0;
+  /// How long a sample took in the last computation.
+  double ns_per_sample_ = 0;
   core::Time compute_time_{};
   core::Time delay_time_{};
   double loss_sum_ = 0;
