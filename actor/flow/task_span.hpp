@@ -1,4 +1,4 @@
-/// The time that a task of a job in one process takes. Plain values; any thread.
+/// The time that a task of a flow in one process takes. Plain values; any thread.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace starling::flow {
 /// A task that a thread has run, whether or not it has succeeded.
 struct TaskSpan {
   /// As in StageProgress.
-  std::uint64_t job = 0;
+  std::uint64_t action = 0;
   std::uint32_t stage = 0;
   const StageDescription* description = nullptr;
   Part part = 0;

@@ -47,7 +47,7 @@ class JobRun {
       const auto begin = std::chrono::steady_clock::now();
       Result<Output> output = run(*id, task);
       if (options_.on_task)
-        options_.on_task({.job = number_,
+        options_.on_task({.action = number_,
                           .stage = id->stage,
                           .description = &plan_.stages[id->stage].stage->description,
                           .part = id->part,
@@ -112,7 +112,7 @@ class JobRun {
 
   void show(StageId id) const {
     if (options_.on_progress)
-      options_.on_progress({.job = number_,
+      options_.on_progress({.action = number_,
                             .stage = id,
                             .description = &plan_.stages[id].stage->description,
                             .parts_done = stages_[id].parts_done,

@@ -10,7 +10,7 @@ namespace starling::program {
 void StageLog::update(const flow::StageProgress& progress) {
   const std::lock_guard lock{mutex_};
   const auto now = Clock::now();
-  const auto [at, is_new] = runs_.try_emplace({progress.job, progress.stage});
+  const auto [at, is_new] = runs_.try_emplace({progress.action, progress.stage});
   StageRun& stage = at->second;
   if (is_new) {
     stage.description = *progress.description;

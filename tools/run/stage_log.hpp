@@ -46,7 +46,7 @@ class StageLog {
   };
 
   mutable std::mutex mutex_;
-  /// By the numbers of the job and of the stage.
+  /// By the numbers of the action and of the stage.
   std::map<std::pair<std::uint64_t, std::uint32_t>, StageRun> runs_;
   /// The stages in the order in which they began.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> order_;

@@ -39,7 +39,7 @@ void TaskTrace::add(const flow::TaskSpan& task) {
   const auto known = std::ranges::find(operations_, text);
   const auto operations = static_cast<std::size_t>(known - operations_.begin());
   if (known == operations_.end()) operations_.push_back(text);
-  events_.push_back({operations, task.job, task.stage, task.part, task.begin - start_,
+  events_.push_back({operations, task.action, task.stage, task.part, task.begin - start_,
                      task.end - start_, task.counts.records_read, task.has_failed});
 }
 
@@ -86,7 +86,7 @@ Result<void> TaskTrace::write(const std::string& path, const std::string& flow) 
           "X", operations_[event.operations] + ", part " + std::to_string(event.part), row);
       task["ts"] = microseconds_of(event.begin);
       task["dur"] = microseconds_of(event.end - event.begin);
-      task["args"] = {{"action", event.job + 1},
+      task["args"] = {{"action", event.action + 1},
                       {"stage", event.stage},
                       {"part", event.part},
                       {"records", event.records}};

@@ -37,7 +37,7 @@ class TaskTrace {
   struct Event {
     /// The position of the stage's operations in `operations_`.
     std::size_t operations = 0;
-    std::uint64_t job = 0;
+    std::uint64_t action = 0;
     std::uint32_t stage = 0;
     flow::Part part = 0;
     std::chrono::nanoseconds begin{};

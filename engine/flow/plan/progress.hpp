@@ -1,4 +1,4 @@
-/// How far the stages of a job are. Plain values; any thread.
+/// How far the stages of an action are. Plain values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct TaskCounts {
 };
 
 struct StageProgress {
-  /// The number of the job in its engine, from 0, and of the stage in its plan.
-  std::uint64_t job = 0;
+  /// The number of the action in its engine, from 0, and of the stage in the action's plan.
+  std::uint64_t action = 0;
   std::uint32_t stage = 0;
   /// Valid during the call that gets this value.
   const StageDescription* description = nullptr;

@@ -20,7 +20,7 @@ std::map<std::pair<std::uint64_t, std::uint32_t>, LastProgress> progress_of(
     std::size_t threads, std::size_t memory_bytes, const Job& job) {
   std::map<std::pair<std::uint64_t, std::uint32_t>, LastProgress> last;
   const auto keep = [&last](const StageProgress& progress) {
-    LastProgress& known = last[{progress.job, progress.stage}];
+    LastProgress& known = last[{progress.action, progress.stage}];
     EXPECT_GE(progress.parts_done, known.progress.parts_done);
     known = {progress, progress.description->operations, progress.description->parts};
   };
