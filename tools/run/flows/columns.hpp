@@ -1,4 +1,4 @@
-/// Lines as columns of text and numbers. Any thread, one object each.
+/// Lines as columns of text and numbers. Thread-safe if each thread has an object of its own.
 #pragma once
 
 #include <cstddef>

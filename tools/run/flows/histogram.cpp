@@ -13,14 +13,15 @@ namespace {
 using Numbers = flow::Set<double>;
 using Range = std::pair<double, double>;
 
-/// Counts by bin; the first count is below all bins, and the last above.
+/// Counts by bin. The first count is that of the numbers below all bins, and is reported as
+/// `below`; the last one is that of the numbers above all bins, and is reported as `above`.
 using Counts = std::vector<std::uint64_t>;
 
 Result<Numbers> numbers_of(const Histogram& options, const FlowContext& context) {
-  const auto lines = context.text(options.format.has_header);
+  const auto lines = context.text(options.columns.has_header);
   if (!lines) return lines.error();
   const auto table =
-      options.format.open(context.inputs(), context.engine().options().skip_unreadable);
+      options.columns.open(context.inputs(), context.engine().options().skip_unreadable);
   if (!table) return table.error();
   const auto index = find_column("column", options.column, table->files.front(), table->format);
   if (!index) return index.error();
@@ -88,7 +89,7 @@ Histogram Histogram::parse(SpecReader& options) {
                       .low = options.text("low", ""),
                       .high = options.text("high", ""),
                       .column = options.text("column", "1"),
-                      .format = ColumnFlags::parse(options)};
+                      .columns = ColumnFlags::parse(options)};
   std::vector<double> given;
   for (const auto& [key, text] : {std::pair{"low", histogram.low}, {"high", histogram.high}}) {
     if (text.empty()) continue;

@@ -19,11 +19,12 @@ struct Histogram {
   std::string high;
   /// A number from 1, or a name.
   std::string column = "1";
-  ColumnFlags format;
+  ColumnFlags columns;
 
   static std::vector<FlowOption> flow_options();
   static Histogram parse(SpecReader& options);
-  /// Returns lines FROM<TAB>TO<TAB>COUNT. Numbers outside all bins are counted in the summary.
+  /// Returns lines FROM<TAB>TO<TAB>COUNT. The counts of numbers outside all bins are reported as
+  /// `below` and `above`.
   [[nodiscard]] Result<flow::Set<std::string>> run(FlowContext& context) const;
 };
 

@@ -82,8 +82,8 @@ Result<Rows> rows_of(const flow::MapReduce& engine, const std::vector<std::strin
                   })};
 }
 
-/// Returns the empty columns of a row that the table lacks.
-std::string no_rest(const JoinTable& table, Separator separator) {
+/// Returns the empty columns that stand for a row that the table lacks.
+std::string empty_rest(const JoinTable& table, Separator separator) {
   const std::size_t columns = std::max<std::size_t>(table.columns, 1) - 1;
   return rest_of_line(std::vector<std::string>(columns), separator);
 }
@@ -92,17 +92,17 @@ std::string no_rest(const JoinTable& table, Separator separator) {
 auto line_maker(const JoinTable& left, const JoinTable& right) {
   const Separator separator = left.format.separator;
   const auto text_of = []<class T>(const T& rest,
-                                   const std::string& no_rest) -> const std::string& {
+                                   const std::string& empty_rest) -> const std::string& {
     if constexpr (std::is_same_v<T, std::string>)
       return rest;
     else
-      return rest ? *rest : no_rest;
+      return rest ? *rest : empty_rest;
   };
-  return [separator, text_of, no_left = no_rest(left, separator),
-          no_right = no_rest(right, separator)](const auto& joined) {
+  return [separator, text_of, empty_left = empty_rest(left, separator),
+          empty_right = empty_rest(right, separator)](const auto& joined) {
     const auto& [on_left, on_right] = joined.second;
-    return join_columns({joined.first}, separator) + text_of(on_left, no_left) +
-           text_of(on_right, no_right);
+    return join_columns({joined.first}, separator) + text_of(on_left, empty_left) +
+           text_of(on_right, empty_right);
   };
 }
 
@@ -134,14 +134,14 @@ JoinFiles JoinFiles::parse(SpecReader& options) {
     options.refuse("kind=" + kind + " is unknown; valid: inner, left, full");
   join.column = options.text("column", "1");
   join.right_column = options.text("with-column", join.column);
-  join.format = ColumnFlags::parse(options);
+  join.columns = ColumnFlags::parse(options);
   return join;
 }
 
 Result<flow::Set<std::string>> JoinFiles::run(FlowContext& context) const {
-  const auto left = open_table(context, context.inputs(), format, "column", column);
+  const auto left = open_table(context, context.inputs(), columns, "column", column);
   if (!left) return left.error();
-  const auto right_table = open_table(context, right, format, "with-column", right_column);
+  const auto right_table = open_table(context, right, columns, "with-column", right_column);
   if (!right_table) return right_table.error();
   const auto rows = rows_of(context.engine(), context.inputs(), *left, left->format.separator);
   if (!rows) return rows.error();

@@ -5,7 +5,7 @@
 
 namespace starling::program {
 
-/// Joins the rows of two tables whose columns are equal.
+/// Joins the rows of two tables whose key columns are equal.
 struct JoinFiles {
   static constexpr std::string_view name = "join";
   static constexpr std::string_view summary = "join the rows of two tables by a column";
@@ -18,7 +18,7 @@ struct JoinFiles {
   /// Numbers from 1, or names.
   std::string column = "1";
   std::string right_column;
-  ColumnFlags format;
+  ColumnFlags columns;
 
   static std::vector<FlowOption> flow_options();
   static JoinFiles parse(SpecReader& options);

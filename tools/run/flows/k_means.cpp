@@ -136,9 +136,9 @@ bool move_centres(Centres& centres, const IterationSums& sums) {
 
 Result<Centres> read_centres(const FlowContext& context, const KMeans& options,
                              std::size_t dimensions) {
-  const auto lines = context.engine().text({options.centres}, options.format.has_header);
+  const auto lines = context.engine().text({options.centres}, options.columns.has_header);
   if (!lines) return lines.error();
-  const auto separator = options.format.format_of(options.centres).separator;
+  const auto separator = options.columns.format_of(options.centres).separator;
   auto centres = lines->filter([](const std::string& line) { return !is_blank(line); })
                      .map([separator, dimensions](const std::string& line) {
                        return point_of(line, separator, dimensions);
@@ -200,16 +200,16 @@ KMeans KMeans::parse(SpecReader& options) {
                  .seed = options.count("seed", 1),
                  .centres = options.text("centres", ""),
                  .assigns = options.flag("assign"),
-                 .format = ColumnFlags::parse(options)};
+                 .columns = ColumnFlags::parse(options)};
   if (!k_means.centres.empty() && has_drawn_centres)
     options.refuse("centres excludes k and seed; valid: either");
   return k_means;
 }
 
 Result<flow::Set<std::string>> KMeans::run(FlowContext& context) const {
-  const auto lines = context.text(format.has_header);
+  const auto lines = context.text(columns.has_header);
   if (!lines) return lines.error();
-  const auto table = format.open(context.inputs(), context.engine().options().skip_unreadable);
+  const auto table = columns.open(context.inputs(), context.engine().options().skip_unreadable);
   if (!table) return table.error();
   std::size_t dimensions = 0;
   for (const std::string& file : table->files) {

@@ -20,7 +20,7 @@ struct KMeans {
   std::string centres;
   /// True if the result is the points with their clusters, not the centres.
   bool assigns = false;
-  ColumnFlags format;
+  ColumnFlags columns;
 
   static std::vector<FlowOption> flow_options();
   static KMeans parse(SpecReader& options);

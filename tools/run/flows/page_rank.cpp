@@ -15,12 +15,13 @@ using Name = std::string;
 /// A number that stands for a node's name, so that iterations move no texts.
 using Id = std::uint64_t;
 
-/// The name of a node. If several names have one number, it is one of them, and `is_shared`.
+/// The name of a node. In a hash collision, several names have one number: `name` is one of them,
+/// and `has_collision` is true.
 struct Label {
   Name name;
-  bool is_shared = false;
+  bool has_collision = false;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.name, m.is_shared); }
+  static constexpr auto fields(auto& m) { return std::tie(m.name, m.has_collision); }
 };
 
 struct NodeState {
@@ -35,14 +36,14 @@ using Labels = flow::Set<std::pair<Id, Label>>;
 using Graph = flow::Set<std::pair<Id, std::vector<Id>>>;
 using Ranks = flow::Set<std::pair<Id, NodeState>>;
 
-/// Returns the number of a name. Names with equal numbers have others with another salt.
+/// Returns the number of a name, a hash. Names that collide with one salt do not with another.
 Id id_of(const Name& name, std::uint64_t salt) {
   if (salt == 0) return flow::hash_bytes(name);
   return flow::hash_bytes(std::to_string(salt) + ' ' + name);
 }
 
 Label merge(const Label& a, const Label& b) {
-  return {a.name, a.is_shared || b.is_shared || a.name != b.name};
+  return {a.name, a.has_collision || b.has_collision || a.name != b.name};
 }
 
 /// The names of all nodes, and how many nodes there are.
@@ -52,7 +53,7 @@ struct Nodes {
   std::uint64_t salt = 0;
 };
 
-/// Finds a salt with which no two nodes have one number.
+/// Finds a salt without hash collisions between the names of nodes.
 template <class Links>
 Result<Nodes> nodes_of(const Links& links) {
   for (std::uint64_t salt = 0;; ++salt) {
@@ -63,7 +64,7 @@ Result<Nodes> nodes_of(const Links& links) {
     const Labels labels = links.flat_map(both_ends).reduce_by_key(merge).cache();
     using Counts = std::pair<std::uint64_t, std::uint64_t>;
     const auto add = [](const Counts& counts, const std::pair<Id, Label>& node) {
-      return Counts{counts.first + 1, counts.second + (node.second.is_shared ? 1 : 0)};
+      return Counts{counts.first + 1, counts.second + (node.second.has_collision ? 1 : 0)};
     };
     const auto sum = [](const Counts& a, const Counts& b) {
       return Counts{a.first + b.first, a.second + b.second};
@@ -85,7 +86,7 @@ Graph graph_of(const Links& links, const Nodes& nodes) {
   });
 }
 
-/// The sums over all nodes of the ranks without links, and of the changes of ranks.
+/// The sum of the ranks of dangling nodes, and the sum of the changes of all ranks.
 using Sums = std::pair<double, double>;
 
 Result<Sums> sums_of(const Ranks& ranks) {
@@ -132,13 +133,13 @@ PageRank PageRank::parse(SpecReader& options) {
           .iterations = options.count("iterations", 20, 1, 10'000),
           .tolerance = options.number("tolerance", 0, 0, 1),
           .top = options.count("top", 0, 1, top_max),
-          .format = ColumnFlags::parse(options)};
+          .columns = ColumnFlags::parse(options)};
 }
 
 Result<flow::Set<std::string>> PageRank::run(FlowContext& context) const {
-  const auto lines = context.text(format.has_header);
+  const auto lines = context.text(columns.has_header);
   if (!lines) return lines.error();
-  const auto table = format.open(context.inputs(), context.engine().options().skip_unreadable);
+  const auto table = columns.open(context.inputs(), context.engine().options().skip_unreadable);
   if (!table) return table.error();
   const auto links =
       lines->filter([](const std::string& line) { return !is_blank(line) && line[0] != '#'; })

@@ -11,7 +11,8 @@ namespace starling::program {
 ///
 ///     rank(v) = (1 - d) / n + d (sum over links u -> v of rank(u) / links of u + dangling / n)
 ///
-/// where `dangling` is the rank of all nodes without links, so that the ranks sum to 1.
+/// where `dangling` is the sum of the ranks of dangling nodes, those without links; with it the
+/// ranks sum to 1.
 struct PageRank {
   static constexpr std::string_view name = "pagerank";
   static constexpr std::string_view summary = "rank the nodes of a graph of links";
@@ -22,7 +23,7 @@ struct PageRank {
   double tolerance = 0;
   /// The most lines of the result; 0 for all.
   std::uint64_t top = 0;
-  ColumnFlags format;
+  ColumnFlags columns;
 
   static std::vector<FlowOption> flow_options();
   static PageRank parse(SpecReader& options);

@@ -40,14 +40,14 @@ SortLines SortLines::parse(SpecReader& options) {
   return {.column = options.text("column", ""),
           .is_numeric = options.flag("numeric"),
           .is_descending = options.flag("descending"),
-          .format = ColumnFlags::parse(options)};
+          .columns = ColumnFlags::parse(options)};
 }
 
 Result<flow::Set<std::string>> SortLines::run(FlowContext& context) const {
-  const auto lines = context.text(format.has_header);
+  const auto lines = context.text(columns.has_header);
   if (!lines) return lines.error();
   if (column.empty() && !is_numeric) return sorted_by(*lines, std::identity{}, is_descending);
-  const auto table = format.open(context.inputs(), context.engine().options().skip_unreadable);
+  const auto table = columns.open(context.inputs(), context.engine().options().skip_unreadable);
   if (!table) return table.error();
   const Separator separator = table->format.separator;
   const auto index =

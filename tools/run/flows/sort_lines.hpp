@@ -14,7 +14,7 @@ struct SortLines {
   std::string column;
   bool is_numeric = false;
   bool is_descending = false;
-  ColumnFlags format;
+  ColumnFlags columns;
 
   static std::vector<FlowOption> flow_options();
   static SortLines parse(SpecReader& options);

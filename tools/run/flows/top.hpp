@@ -29,7 +29,8 @@ template <class T, class C, class KeyOf>
     if (records.size() > top) records.resize(top);
     return records;
   };
-  // From `top` records on, the first `top` of them are sorted.
+  // Invariant: once there are `top` records, the first `top` of them are sorted, and each one after
+  // them was less than the last of these when it was added.
   const auto add = [less, top, first](std::vector<T>&& records, const T& record) {
     if (records.size() >= top && !less(record, records[top - 1])) return std::move(records);
     records.push_back(record);

@@ -22,15 +22,15 @@ bool is_in_word(std::size_t byte, bool splits_at_spaces) {
 
 char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Says of each byte whether it is in a word.
-using Alphabet = std::array<bool, 256>;
+/// By byte: true if the byte belongs to words.
+using WordBytes = std::array<bool, 256>;
 
 /// Each word of a line with the count 1, one after another. A word is valid until the iterator
-/// moves on. Requires: line and alphabet outlive the range.
+/// moves on. Requires: line and word_bytes outlive the range.
 class WordsOfLine {
  public:
-  WordsOfLine(std::string_view line, const Alphabet& alphabet, bool ignores_case)
-      : line_(line), alphabet_(&alphabet), ignores_case_(ignores_case) {}
+  WordsOfLine(std::string_view line, const WordBytes& word_bytes, bool ignores_case)
+      : line_(line), word_bytes_(&word_bytes), ignores_case_(ignores_case) {}
 
   class Iterator {
    public:
@@ -58,7 +58,7 @@ class WordsOfLine {
 
    private:
     [[nodiscard]] bool is_in_word(std::size_t i) const {
-      return (*words_->alphabet_)[static_cast<unsigned char>(words_->line_[i])];
+      return (*words_->word_bytes_)[static_cast<unsigned char>(words_->line_[i])];
     }
 
     const WordsOfLine* words_ = nullptr;
@@ -73,7 +73,7 @@ class WordsOfLine {
 
  private:
   std::string_view line_;
-  const Alphabet* alphabet_;
+  const WordBytes* word_bytes_;
   bool ignores_case_;
 };
 
@@ -81,14 +81,16 @@ class WordsOfLine {
 class WordSplitter {
  public:
   explicit WordSplitter(const WordCount& options) : ignores_case_(options.ignores_case) {
-    for (std::size_t byte = 0; byte < alphabet_.size(); ++byte)
-      alphabet_[byte] = is_in_word(byte, options.splits_at_spaces);
+    for (std::size_t byte = 0; byte < word_bytes_.size(); ++byte)
+      word_bytes_[byte] = is_in_word(byte, options.splits_at_spaces);
   }
-  WordsOfLine operator()(const std::string& line) const { return {line, alphabet_, ignores_case_}; }
+  WordsOfLine operator()(const std::string& line) const {
+    return {line, word_bytes_, ignores_case_};
+  }
 
  private:
   bool ignores_case_;
-  Alphabet alphabet_{};
+  WordBytes word_bytes_{};
 };
 
 }  // namespace
