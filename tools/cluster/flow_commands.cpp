@@ -36,7 +36,7 @@ constexpr std::size_t figures_max = 32;
 struct FollowedFlow {
   wire::JobId id = 0;
   /// Its result is empty until it has ended.
-  RunReport report;
+  RunInfo info;
   std::chrono::nanoseconds wait_for_nodes{};
   FlowWatcher::OnLeave on_leave = FlowWatcher::OnLeave::stop_job;
   bool is_json = false;
@@ -65,7 +65,7 @@ wire::JobSummary summary_of(const FlowWatcher& watcher, FlowWatcher::End end) {
 /// Follows a flow to its end, reports it, and asks the nodes to drop it.
 Result<int> follow(Access& access, FollowedFlow flow) {
   using End = FlowWatcher::End;
-  const std::string name = flow.report.job;
+  const std::string name = flow.info.job;
   Follower follower{*access.client, access.seed, flow.id, flow.wait_for_nodes};
   // The first poll asks only the seed node, and learns the others from it.
   (void)follower.poll();
@@ -74,20 +74,20 @@ Result<int> follow(Access& access, FollowedFlow flow) {
   Result<int> code = job_failed;
   switch (end) {
     case End::done:
-      flow.report.seconds = watcher.seconds();
-      flow.report.stages = watcher.stages().summaries();
-      flow.report.again = watcher.stages().parts_again();
-      flow.report.gone = RunWorkers{watcher.workers().left, watcher.workers().died};
-      flow.report.workers = watcher.workers().finished + watcher.workers().lost();
+      flow.info.seconds = watcher.seconds();
+      flow.info.stages = watcher.stages().summaries();
+      flow.info.recomputed = watcher.stages().recomputed_parts();
+      flow.info.lost = LostWorkers{watcher.workers().left, watcher.workers().died};
+      flow.info.workers = watcher.workers().finished + watcher.workers().lost();
       print_skipped(watcher.outcome().skipped);
-      code = report_result(flow.report, watcher.outcome(), flow.is_json, flow.is_quiet);
+      code = report_result(flow.info, watcher.outcome(), flow.is_json, flow.is_quiet);
       break;
     case End::stopped:
       print_error("job " + name + " was stopped before it had a result");
       code = is_interrupted() ? interrupted_code : job_failed;
       break;
     case End::failed:
-      print_error(flow.report.flow + ": " + watcher.why());
+      print_error(flow.info.flow + ": " + watcher.why());
       break;
     case End::dropped:
       print_error("job " + name + ": " + watcher.why());
@@ -123,7 +123,7 @@ std::vector<std::string> files_of_job(const Registry& registry, const wire::JobS
     if (key.starts_with(own_option_prefix))
       own.push_back({key.substr(own_option_prefix.size()), text, key});
   }
-  return flow == flows.end() ? inputs : files_of(*flow, own, std::move(inputs));
+  return flow == flows.end() ? inputs : files_read(*flow, own, std::move(inputs));
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ std::vector<std::string> files_of_job(const Registry& registry, const wire::JobS
 std::vector<KeyDescription> submit_flow_options(const FlowEntry& flow) {
   std::vector<KeyDescription> keys = connection_options("Where");
   keys.push_back(detach_key("Where"));
-  for (KeyDescription& key : keys_of_submitted_flow(flow)) keys.push_back(std::move(key));
+  for (KeyDescription& key : flags_of_submitted_flow(flow)) keys.push_back(std::move(key));
   return keys;
 }
 
@@ -163,10 +163,10 @@ Result<int> submit_flow_command(const Registry& registry, const FlowEntry& flow,
   if (!begun->job) return begun->code;
   FollowedFlow followed;
   followed.id = begun->job->job;
-  followed.report.flow = flow.name;
-  followed.report.job = begun->job->name;
-  followed.report.inputs = files_of(flow, settings, read->inputs);
-  followed.report.output = read->output;
+  followed.info.flow = flow.name;
+  followed.info.job = begun->job->name;
+  followed.info.inputs = files_read(flow, settings, read->inputs);
+  followed.info.output = read->output;
   followed.wait_for_nodes = read->wait_for_nodes;
   followed.is_json = begin_options.is_json;
   followed.is_quiet = is_quiet;
@@ -183,10 +183,10 @@ Result<int> attach_flow(const Registry& registry, Access& access, wire::JobId id
                    ", which runs a flow and has no model; valid: --json, --quiet"};
   FollowedFlow followed;
   followed.id = id;
-  followed.report.flow = actor::setting_of(job.settings, "flow");
-  followed.report.job = job.name;
-  followed.report.inputs = files_of_job(registry, job.settings);
-  followed.report.output = actor::setting_of(job.settings, "output");
+  followed.info.flow = actor::setting_of(job.settings, "flow");
+  followed.info.job = job.name;
+  followed.info.inputs = files_of_job(registry, job.settings);
+  followed.info.output = actor::setting_of(job.settings, "output");
   followed.wait_for_nodes = actor::JobOptions{}.wait_for_nodes;
   const std::string wait = actor::setting_of(job.settings, "wait-for-nodes");
   if (const auto time = parse_duration(parse_number(wait) ? wait + "s" : wait))

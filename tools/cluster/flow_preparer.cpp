@@ -94,7 +94,7 @@ Result<std::uint64_t> fingerprint_of(const SubmittedFlow& flow, const Settings& 
   }
   std::optional<Error> unreadable;
   bool has_readable = false;
-  for (const std::string& file : files_of(flow.flow, settings, flow.inputs)) {
+  for (const std::string& file : files_read(flow.flow, settings, flow.inputs)) {
     const auto opened = InputDescriptor::open(file);
     has_readable |= opened.ok();
     if (!opened && !unreadable) unreadable = opened.error();

@@ -90,7 +90,7 @@ std::string stage_lines(const JobSnapshot& job) {
   if (!job.is_flow() || !job.stages.has_begun()) return {};
   std::string text;
   if (const auto stage = job.stages.running(job.nodes())) text = "  " + print(*stage) + "\n";
-  return text + "  " + print(job.stages.parts_again()) + "\n";
+  return text + "  " + print(job.stages.recomputed_parts()) + "\n";
 }
 
 std::string text_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
@@ -155,9 +155,9 @@ void add_flow(nlohmann::ordered_json& json, const JobSnapshot& job) {
                      {"written_bytes", stage->counts.bytes_written},
                      {"spilled_bytes", stage->counts.bytes_spilled},
                      {"seconds", stage->seconds}};
-  const PartsAgain again = job.stages.parts_again();
-  flow["parts_again"] = again.parts;
-  flow["parts_again_is_minimum"] = again.is_minimum;
+  const RecomputedParts recomputed = job.stages.recomputed_parts();
+  flow["parts_again"] = recomputed.parts;
+  flow["parts_again_is_minimum"] = recomputed.is_minimum;
 }
 
 void add_configuration(nlohmann::ordered_json& json, const ClusterSnapshot& snapshot,

@@ -1,11 +1,13 @@
 /// Gives map-reduce programs the data sources of a program's registry, and its saved models.
 ///
-///     const auto registry = program::with_built_in(std::move(own_registry));
-///     const auto samples = program::flow_samples(engine, registry,
-///     "safetensors:digits.safetensors"); const auto predictor = program::load_predictor(registry,
-///     "model.safetensors"); auto predicted = flow::predict(*samples, *predictor);
+/// ```cpp
+/// const auto registry = program::with_built_in(std::move(own_registry));
+/// const auto samples = program::flow_samples(engine, registry, "safetensors:digits.safetensors");
+/// const auto predictor = program::load_predictor(registry, "model.safetensors");
+/// auto predicted = flow::predict(*samples, *predictor);
+/// ```
 ///
-/// Blocking. Any thread.
+/// Blocking. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,8 @@ KeyDescription input_key() {
 
 KeyDescription skip_key() {
   return {"skip-unreadable", ValueType::flag, "",
-          "leave out files that cannot be opened, with a warning for each [they end the flow]",
+          "leave out files that cannot be opened, with a warning for each [default: they fail the "
+          "flow]",
           options_group};
 }
 
@@ -55,7 +56,7 @@ Result<void> put_job_key(Job& job, const Registry& registry, const Settings& set
 
 }  // namespace
 
-std::vector<KeyDescription> keys_of_flow(const FlowEntry& flow) {
+std::vector<KeyDescription> flags_of_flow(const FlowEntry& flow) {
   std::vector<KeyDescription> keys{
       input_key(),
       {"output", ValueType::text, "FOLDER",
@@ -87,7 +88,7 @@ std::vector<KeyDescription> keys_of_flow(const FlowEntry& flow) {
   return keys;
 }
 
-std::vector<KeyDescription> keys_of_submitted_flow(const FlowEntry& flow) {
+std::vector<KeyDescription> flags_of_submitted_flow(const FlowEntry& flow) {
   std::vector<KeyDescription> keys{
       input_key(),
       {"output", ValueType::text, "FOLDER",
@@ -128,7 +129,7 @@ std::vector<KeyDescription> keys_of_submitted_flow(const FlowEntry& flow) {
   return keys;
 }
 
-Spec spec_of(const FlowEntry& flow, const Settings& settings) {
+Spec arguments_of(const FlowEntry& flow, const Settings& settings) {
   Spec spec{.name = flow.name, .options = {}};
   for (const FlowOption& option : flow.options) {
     const std::string text = text_of(settings, option.name);
@@ -141,7 +142,7 @@ Spec spec_of(const FlowEntry& flow, const Settings& settings) {
   return spec;
 }
 
-Result<std::vector<std::string>> inputs_of(const FlowEntry& flow, const Settings& settings) {
+Result<std::vector<std::string>> input_files(const FlowEntry& flow, const Settings& settings) {
   std::vector<std::string> inputs;
   for (const Setting& setting : settings)
     if (setting.key == "input") inputs.push_back(setting.text);
@@ -149,8 +150,8 @@ Result<std::vector<std::string>> inputs_of(const FlowEntry& flow, const Settings
   return inputs;
 }
 
-std::vector<std::string> files_of(const FlowEntry& flow, const Settings& settings,
-                                  std::vector<std::string> inputs) {
+std::vector<std::string> files_read(const FlowEntry& flow, const Settings& settings,
+                                    std::vector<std::string> inputs) {
   for (const FlowOption& option : flow.options)
     if (const std::string file = text_of(settings, option.name);
         option.value_name == "FILE" && !file.empty())
@@ -187,8 +188,8 @@ Result<SubmittedFlow> read_submitted_flow(const FlowEntry& flow, const Settings&
                                           const Registry& registry) {
   SubmittedFlow read;
   read.flow = flow;
-  read.spec = spec_of(flow, settings);
-  auto inputs = inputs_of(flow, settings);
+  read.spec = arguments_of(flow, settings);
+  auto inputs = input_files(flow, settings);
   if (!inputs) return std::move(inputs).error();
   read.inputs = *std::move(inputs);
   read.output = text_of(settings, "output");

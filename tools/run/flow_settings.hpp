@@ -17,23 +17,24 @@
 namespace starling::program {
 
 /// Returns the flags of `run` that all flows have, followed by those of `flow`.
-[[nodiscard]] std::vector<KeyDescription> keys_of_flow(const FlowEntry& flow);
+[[nodiscard]] std::vector<KeyDescription> flags_of_flow(const FlowEntry& flow);
 /// Returns the flags of `submit --flow` that all flows have, followed by those of `flow`, but not
 /// those of the connection.
-[[nodiscard]] std::vector<KeyDescription> keys_of_submitted_flow(const FlowEntry& flow);
+[[nodiscard]] std::vector<KeyDescription> flags_of_submitted_flow(const FlowEntry& flow);
 
 /// Returns the flow's own options as they were given.
-[[nodiscard]] Spec spec_of(const FlowEntry& flow, const Settings& settings);
+[[nodiscard]] Spec arguments_of(const FlowEntry& flow, const Settings& settings);
 /// Returns the files to read; an Error if there is none.
-[[nodiscard]] Result<std::vector<std::string>> inputs_of(const FlowEntry& flow,
-                                                         const Settings& settings);
+[[nodiscard]] Result<std::vector<std::string>> input_files(const FlowEntry& flow,
+                                                           const Settings& settings);
 /// Returns the files that the flow reads: `inputs`, and those that its own options name.
-[[nodiscard]] std::vector<std::string> files_of(const FlowEntry& flow, const Settings& settings,
-                                                std::vector<std::string> inputs);
+[[nodiscard]] std::vector<std::string> files_read(const FlowEntry& flow, const Settings& settings,
+                                                  std::vector<std::string> inputs);
 /// Returns how many lines are shown without --output.
 [[nodiscard]] Result<std::uint64_t> lines_max_of(const Settings& settings);
-/// Returns the options of the engine. The setting `threads_key` is the number of its threads;
-/// `threads` is the default.
+/// Returns the options of the engine. `threads_key` is the setting that holds the number of its
+/// threads: `workers` for `run`, whose workers are threads of one process, and `threads` for
+/// `submit --flow`, whose workers are members with threads of their own. `threads` is the default.
 [[nodiscard]] Result<flow::MapReduceOptions> engine_options(const Settings& settings,
                                                             const std::string& threads_key,
                                                             std::uint64_t threads);
@@ -52,7 +53,7 @@ struct SubmittedFlow {
   std::chrono::nanoseconds wait_for_nodes{};
 };
 /// Reads the settings of a flow that was submitted. Returns an Error if one is not valid, but opens
-/// no file. Requires: each setting's key is one of keys_of_submitted_flow().
+/// no file. Requires: each setting's key is one of flags_of_submitted_flow().
 [[nodiscard]] Result<SubmittedFlow> read_submitted_flow(const FlowEntry& flow,
                                                         const Settings& settings,
                                                         const Registry& registry);

@@ -8,19 +8,20 @@ namespace starling::program {
 
 FlowSubcommands::FlowCommand::FlowCommand(CLI::App& parent, FlowEntry entry,
                                           std::vector<KeyDescription> flow_keys,
-                                          const std::string& place)
+                                          const std::string& summary_suffix)
     : flow(std::move(entry)),
       keys(std::move(flow_keys)),
-      arguments(parent, flow.name, flow.summary + place, keys) {
+      arguments(parent, flow.name, flow.summary + summary_suffix, keys) {
   arguments.command().add_arguments("FILE", files, "the same as --input FILE");
 }
 
 FlowSubcommands::FlowSubcommands(Command& parent, const Registry& registry, const KeysOf& keys_of,
-                                 const std::string& place, const std::string& footer)
+                                 const std::string& summary_suffix, const std::string& footer)
     : parent_(parent) {
   parent.allow_one_subcommand();
   for (const FlowEntry& flow : all_flows(registry)) {
-    commands_.push_back(std::make_unique<FlowCommand>(parent.app(), flow, keys_of(flow), place));
+    commands_.push_back(
+        std::make_unique<FlowCommand>(parent.app(), flow, keys_of(flow), summary_suffix));
     commands_.back()->arguments.command().set_footer(footer);
   }
 }

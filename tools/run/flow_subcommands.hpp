@@ -20,10 +20,10 @@ class FlowSubcommands {
   /// Runs a flow with the settings of its flags and its positional arguments.
   using Run = std::function<Result<int>(const FlowEntry& flow, const Settings& settings)>;
 
-  /// Declares the commands below `parent`, which must outlive this object. `place` ends their
-  /// summaries, and `footer` their help.
+  /// Declares the commands below `parent`, which must outlive this object. `summary_suffix` ends
+  /// their summaries, and `footer` ends their help.
   FlowSubcommands(Command& parent, const Registry& registry, const KeysOf& keys_of,
-                  const std::string& place, const std::string& footer);
+                  const std::string& summary_suffix, const std::string& footer);
 
   /// Calls `run` for the chosen flow. If the user chose none, the error shows `example` as what
   /// comes after the parent's name.
@@ -32,7 +32,7 @@ class FlowSubcommands {
  private:
   struct FlowCommand {
     FlowCommand(CLI::App& parent, FlowEntry entry, std::vector<KeyDescription> flow_keys,
-                const std::string& place);
+                const std::string& summary_suffix);
 
     FlowEntry flow;
     std::vector<KeyDescription> keys;

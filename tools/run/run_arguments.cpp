@@ -7,7 +7,7 @@ namespace starling::program {
 
 RunArguments::RunArguments(CLI::App& program, const Registry& registry)
     : run_(program, "run", "process files by map-reduce: count, sort, join, rank, cluster"),
-      flows_(run_, registry, keys_of_flow, "",
+      flows_(run_, registry, flags_of_flow, "",
              "\nThe result, or its first lines, goes to stdout; progress and a summary go to "
              "stderr.\n"
              "Exit codes: 0 done, 1 the flow failed, 2 bad input, 130 interrupted.") {}

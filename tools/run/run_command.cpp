@@ -29,7 +29,7 @@ Result<void> check_trace(const FlowEntry& flow, const Settings& settings,
   if (use.location.empty()) return {};
   if (use.path.empty()) return Error{"needs the name of a file"}.within(use.location);
   std::vector<FileUse> read;
-  for (const std::string& file : files_of(flow, settings, inputs)) read.push_back({"FILE", file});
+  for (const std::string& file : files_read(flow, settings, inputs)) read.push_back({"FILE", file});
   if (auto free = check_no_conflict(use, read); !free) return free;
   if (auto writable = check_writable(use.path); !writable)
     return std::move(writable).error().within(use.location);
@@ -52,7 +52,7 @@ bool write_trace(const TaskTrace& trace, const std::string& path, const FlowEntr
 }  // namespace
 
 Result<int> run_command(const FlowEntry& flow, const Settings& settings) {
-  auto inputs = inputs_of(flow, settings);
+  auto inputs = input_files(flow, settings);
   if (!inputs) return std::move(inputs).error();
   if (auto valid = check_trace(flow, settings, *inputs); !valid) return std::move(valid).error();
   const std::string trace_path = text_of(settings, "trace");
@@ -69,22 +69,22 @@ Result<int> run_command(const FlowEntry& flow, const Settings& settings) {
   TaskTrace trace{std::chrono::steady_clock::now()};
   if (!trace_path.empty())
     options->on_task = [&trace](const flow::TaskSpan& task) { trace.add(task); };
-  RunReport report;
-  report.flow = flow.name;
-  report.inputs = files_of(flow, settings, *inputs);
-  report.workers = options->threads;
+  RunInfo info;
+  info.flow = flow.name;
+  info.inputs = files_read(flow, settings, *inputs);
+  info.workers = options->threads;
   auto engine = flow::MapReduce::make(*std::move(options));
   if (!engine) return Error{engine.error()}.within("--spill");
-  report.output = text_of(settings, "output");
+  info.output = text_of(settings, "output");
   std::optional<flow::OutputFolder> output;
-  if (!report.output.empty()) {
-    auto made = flow::OutputFolder::make(report.output);
+  if (!info.output.empty()) {
+    auto made = flow::OutputFolder::make(info.output);
     if (!made) return std::move(made).error().within("--output");
     output.emplace(*std::move(made));
   }
   FlowContext context{*std::move(engine), *std::move(inputs), output ? &*output : nullptr,
                       *lines_max};
-  const Spec spec = spec_of(flow, settings);
+  const Spec spec = arguments_of(flow, settings);
   SpecReader reader{spec};
   const auto start = std::chrono::steady_clock::now();
   const GracefulStop graceful{"\nstarling: stopping\n"};
@@ -92,18 +92,18 @@ Result<int> run_command(const FlowEntry& flow, const Settings& settings) {
   log.close();
   const std::vector<std::string> skipped = context.skipped_files();
   print_skipped(skipped);
-  const bool has_trace = write_trace(trace, trace_path, flow);
+  const bool is_trace_ok = write_trace(trace, trace_path, flow);
   if (!ran) {
     if (is_interrupted()) return interrupted_code;
     if (log.is_empty()) return ran.error();
     print_error(flow.name + ": " + ran.error().message);
     return job_failed;
   }
-  report.seconds = seconds_since(start);
-  report.stages = log.summaries();
+  info.seconds = seconds_since(start);
+  info.stages = log.summaries();
   const RunOutcome outcome{context.lines(), context.first_lines(), context.figures(), skipped};
-  auto code = report_result(report, outcome, !text_of(settings, "json").empty(), is_quiet);
-  return code && !has_trace ? Result<int>{job_failed} : std::move(code);
+  auto code = report_result(info, outcome, !text_of(settings, "json").empty(), is_quiet);
+  return code && !is_trace_ok ? Result<int>{job_failed} : std::move(code);
 }
 
 }  // namespace starling::program

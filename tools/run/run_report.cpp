@@ -40,52 +40,53 @@ TextTable stages_table(const std::vector<StageSummary>& stages) {
   return table;
 }
 
-flow::TaskCounts sum_of_stages(const std::vector<StageSummary>& stages, bool are_shuffles) {
+/// Sums the counts of the stages that shuffle or, if not `of_shuffles`, of all others.
+flow::TaskCounts sum_of_stages(const std::vector<StageSummary>& stages, bool of_shuffles) {
   flow::TaskCounts sum;
   for (const StageSummary& stage : stages)
-    if (are_shuffles != stage.description.partitioner.empty()) sum += stage.counts;
+    if (stage.description.is_shuffle() == of_shuffles) sum += stage.counts;
   return sum;
 }
 
 /// Returns a text like " (1 has died)"; empty if no worker has left or died.
-std::string gone_text(const std::optional<RunWorkers>& gone) {
+std::string lost_text(const std::optional<LostWorkers>& lost) {
   std::string text;
   const auto add = [&text](std::uint64_t workers, const char* fate) {
     if (workers > 0)
       text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", workers,
                           workers == 1 ? "has" : "have", fate);
   };
-  if (gone) add(gone->left, "left");
-  if (gone) add(gone->died, "died");
+  if (lost) add(lost->left, "left");
+  if (lost) add(lost->died, "died");
   return text.empty() ? text : " (" + text + ")";
 }
 
 }  // namespace
 
-std::string print(const PartsAgain& again) {
-  return (again.is_minimum ? "at least " : "") + print_count(again.parts, "part") +
+std::string print(const RecomputedParts& recomputed) {
+  return (recomputed.is_minimum ? "at least " : "") + print_count(recomputed.parts, "part") +
          " computed again";
 }
 
-std::string run_text(const RunReport& report, const RunOutcome& outcome) {
-  const auto shuffled = sum_of_stages(report.stages, true);
-  const auto others = sum_of_stages(report.stages, false);
-  const bool has_stages = !report.stages.empty();
-  std::string text = has_stages ? plain_text(stages_table(report.stages)) : std::string{};
-  text += report.flow + ": " + print_count(report.inputs.size(), "file");
+std::string run_text(const RunInfo& info, const RunOutcome& outcome) {
+  const auto shuffled = sum_of_stages(info.stages, true);
+  const auto others = sum_of_stages(info.stages, false);
+  const bool has_stages = !info.stages.empty();
+  std::string text = has_stages ? plain_text(stages_table(info.stages)) : std::string{};
+  text += info.flow + ": " + print_count(info.inputs.size(), "file");
   if (!outcome.skipped.empty()) text += fmt::format(" ({} skipped)", outcome.skipped.size());
-  text += fmt::format(", {}{}, {:.3f} s", print_count(report.workers, "worker"),
-                      gone_text(report.gone), report.seconds);
+  text += fmt::format(", {}{}, {:.3f} s", print_count(info.workers, "worker"), lost_text(info.lost),
+                      info.seconds);
   if (has_stages)
     text += fmt::format(", {} shuffled, {} spilled", print_bytes(shuffled.bytes_written),
                         print_bytes(shuffled.bytes_spilled + others.bytes_spilled));
-  if (report.again) text += ", " + print(*report.again);
+  if (info.recomputed) text += ", " + print(*info.recomputed);
   text += "\n";
   for (const auto& [name, value] : outcome.figures)
     text += name + ": " + print_number(value) + "\n";
   const std::uint64_t shown = outcome.first_lines.size();
-  if (!report.output.empty())
-    text += "result: " + print_count(outcome.lines, "line") + " in " + report.output + "\n";
+  if (!info.output.empty())
+    text += "result: " + print_count(outcome.lines, "line") + " in " + info.output + "\n";
   else if (shown < outcome.lines)
     text += fmt::format("result: {}, of which {} are left out; --output FOLDER writes all\n",
                         print_count(outcome.lines, "line"), outcome.lines - shown);
@@ -94,32 +95,32 @@ std::string run_text(const RunReport& report, const RunOutcome& outcome) {
   return text;
 }
 
-std::string run_json(const RunReport& report, const RunOutcome& outcome) {
+std::string run_json(const RunInfo& info, const RunOutcome& outcome) {
   using Json = nlohmann::ordered_json;
-  const auto shuffled = sum_of_stages(report.stages, true);
-  const auto others = sum_of_stages(report.stages, false);
-  Json json{{"flow", report.flow}};
-  if (!report.job.empty()) json["name"] = report.job;
-  json["inputs"] = report.inputs;
+  const auto shuffled = sum_of_stages(info.stages, true);
+  const auto others = sum_of_stages(info.stages, false);
+  Json json{{"flow", info.flow}};
+  if (!info.job.empty()) json["name"] = info.job;
+  json["inputs"] = info.inputs;
   if (!outcome.skipped.empty()) json["skipped"] = outcome.skipped;
-  json["workers"] = report.workers;
-  if (report.gone) {
-    json["workers_left"] = report.gone->left;
-    json["workers_died"] = report.gone->died;
+  json["workers"] = info.workers;
+  if (info.lost) {
+    json["workers_left"] = info.lost->left;
+    json["workers_died"] = info.lost->died;
   }
-  json["seconds"] = report.seconds;
-  if (report.again) {
-    json["parts_again"] = report.again->parts;
-    json["parts_again_is_minimum"] = report.again->is_minimum;
+  json["seconds"] = info.seconds;
+  if (info.recomputed) {
+    json["parts_again"] = info.recomputed->parts;
+    json["parts_again_is_minimum"] = info.recomputed->is_minimum;
   }
-  if (!report.stages.empty()) {
+  if (!info.stages.empty()) {
     json["shuffled_bytes"] = shuffled.bytes_written;
     json["spilled_bytes"] = shuffled.bytes_spilled + others.bytes_spilled;
   }
   Json figures = Json::object();
   for (const auto& [name, value] : outcome.figures) figures[name] = value;
   json["figures"] = figures;
-  for (const StageSummary& stage : report.stages)
+  for (const StageSummary& stage : info.stages)
     json["stages"].push_back({{"operations", stage.description.operations},
                               {"partitioner", stage.description.partitioner},
                               {"parts", stage.description.parts},
@@ -130,10 +131,10 @@ std::string run_json(const RunReport& report, const RunOutcome& outcome) {
                               {"spilled_bytes", stage.counts.bytes_spilled},
                               {"seconds", stage.seconds}});
   json["lines"] = outcome.lines;
-  if (report.output.empty())
+  if (info.output.empty())
     json["first_lines"] = outcome.first_lines;
   else
-    json["output"] = report.output;
+    json["output"] = info.output;
   json["version"] = version();
   // Bytes that are not UTF-8 become U+FFFD.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -143,13 +144,13 @@ void print_skipped(const std::vector<std::string>& reasons) {
   for (const std::string& reason : reasons) print_error("skipped " + reason);
 }
 
-Result<int> report_result(const RunReport& report, const RunOutcome& outcome, bool is_json,
+Result<int> report_result(const RunInfo& info, const RunOutcome& outcome, bool is_json,
                           bool is_quiet) {
   if (!is_quiet) {
-    const std::string summary = run_text(report, outcome);
+    const std::string summary = run_text(info, outcome);
     std::fwrite(summary.data(), 1, summary.size(), stderr);
   }
-  if (is_json) return write_stdout(run_json(report, outcome) + "\n", done);
+  if (is_json) return write_stdout(run_json(info, outcome) + "\n", done);
   std::string lines;
   for (const std::string& line : outcome.first_lines) lines += shown_line(line);
   return write_stdout(lines, done);

@@ -24,21 +24,21 @@ struct RunOutcome {
   std::vector<std::string> skipped = {};
 };
 
-/// How many parts of a flow on nodes were computed again, because their outputs were lost.
-struct PartsAgain {
+/// How many parts of a flow on nodes were recomputed, because their outputs were lost.
+struct RecomputedParts {
   std::uint64_t parts = 0;
-  /// True if there may be more: the coordinator has changed, and with it went what it had counted.
+  /// True if there may be more: the coordinator has changed, and the former one's count is lost.
   bool is_minimum = false;
 };
 
-/// The workers of a flow on nodes that took part: some may have left or died.
-struct RunWorkers {
+/// How many workers of a flow on nodes left or died before its end.
+struct LostWorkers {
   std::uint64_t left = 0;
   std::uint64_t died = 0;
 };
 
-/// A flow that has ended.
-struct RunReport {
+/// How a flow ran that has ended, without its result.
+struct RunInfo {
   std::string flow;
   /// The name of its job on a cluster; empty in one process.
   std::string job = {};
@@ -49,29 +49,29 @@ struct RunReport {
   double seconds = 0;
   std::vector<StageSummary> stages = {};
   /// Absent in one process.
-  std::optional<RunWorkers> gone = std::nullopt;
-  std::optional<PartsAgain> again = std::nullopt;
+  std::optional<LostWorkers> lost = std::nullopt;
+  std::optional<RecomputedParts> recomputed = std::nullopt;
   /// The folder of the result; empty if only its first lines were kept.
   std::string output = {};
 };
 
 /// Returns the summary for stderr: the stages as a table, the figures, and where the result is.
 /// Pure function.
-[[nodiscard]] std::string run_text(const RunReport& report, const RunOutcome& outcome);
+[[nodiscard]] std::string run_text(const RunInfo& info, const RunOutcome& outcome);
 
 /// Returns a text like "0 parts computed again" or "at least 3 parts computed again". Pure
 /// function.
-[[nodiscard]] std::string print(const PartsAgain& again);
+[[nodiscard]] std::string print(const RecomputedParts& recomputed);
 
 /// Returns one JSON object. Pure function.
-[[nodiscard]] std::string run_json(const RunReport& report, const RunOutcome& outcome);
+[[nodiscard]] std::string run_json(const RunInfo& info, const RunOutcome& outcome);
 
 /// Writes to stderr which files were skipped, and why.
 void print_skipped(const std::vector<std::string>& reasons);
 
 /// Writes the summary to stderr unless `is_quiet`, and the first lines or, if `is_json`, one JSON
 /// object to stdout. Returns the exit code.
-[[nodiscard]] Result<int> report_result(const RunReport& report, const RunOutcome& outcome,
+[[nodiscard]] Result<int> report_result(const RunInfo& info, const RunOutcome& outcome,
                                         bool is_json, bool is_quiet);
 
 }  // namespace starling::program

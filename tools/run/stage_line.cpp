@@ -13,8 +13,8 @@ std::string stage_line(const flow::StageDescription& stage, flow::Part parts_don
   std::string line = fmt::format("{}: {}/{} parts, {:.3g} records/s", stage.operations, parts_done,
                                  stage.parts, rate);
   if (counts.bytes_written > 0)
-    line += ", " + print_bytes(counts.bytes_written) +
-            (stage.partitioner.empty() ? " cached" : " shuffled");
+    line +=
+        ", " + print_bytes(counts.bytes_written) + (stage.is_shuffle() ? " shuffled" : " cached");
   if (counts.bytes_spilled > 0) line += ", " + print_bytes(counts.bytes_spilled) + " spilled";
   if (parts_done > 0 && parts_done < stage.parts) {
     const double parts_left = static_cast<double>(stage.parts - parts_done);

@@ -106,7 +106,7 @@ std::string print(const Plan& plan) {
     const StageDescription& stage = plan.stages[id].stage->description;
     text += "stage " + std::to_string(id) + ": " + stage.operations + ", " +
             std::to_string(stage.parts) + (stage.parts == 1 ? " part" : " parts");
-    if (!stage.partitioner.empty()) text += ", shuffles by " + stage.partitioner;
+    if (stage.is_shuffle()) text += ", shuffles by " + stage.partitioner;
     if (!plan.stages[id].inputs.empty()) {
       text += ", reads";
       for (const StageId input : plan.stages[id].inputs) text += " " + std::to_string(input);

@@ -69,6 +69,7 @@ struct StageDescription {
   /// if the stage does not shuffle.
   std::string partitioner = {};
 
+  [[nodiscard]] bool is_shuffle() const { return !partitioner.empty(); }
   bool operator==(const StageDescription&) const = default;
   static constexpr auto fields(auto& m) { return std::tie(m.operations, m.parts, m.partitioner); }
 };

@@ -90,13 +90,13 @@ std::vector<StageSummary> FlowStages::summaries() const {
   return all;
 }
 
-PartsAgain FlowStages::parts_again() const {
-  PartsAgain again;
+RecomputedParts FlowStages::recomputed_parts() const {
+  RecomputedParts recomputed;
   for (const auto& [node, report] : reports_) {
-    again.parts += report.parts_again;
-    again.is_minimum = again.is_minimum || report.has_taken_over;
+    recomputed.parts += report.parts_again;
+    recomputed.is_minimum = recomputed.is_minimum || report.has_taken_over;
   }
-  return again;
+  return recomputed;
 }
 
 std::string print(const RunningStage& stage) {

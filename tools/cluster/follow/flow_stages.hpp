@@ -42,7 +42,7 @@ class FlowStages {
   /// Returns the stages in the order of their first run. The work of a node counts even if it is
   /// gone. The time of a stage is that of the node on which it took longest.
   [[nodiscard]] std::vector<StageSummary> summaries() const;
-  [[nodiscard]] PartsAgain parts_again() const;
+  [[nodiscard]] RecomputedParts recomputed_parts() const;
 
  private:
   std::map<wire::NodeId, wire::FlowReport> reports_;

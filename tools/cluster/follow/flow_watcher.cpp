@@ -87,7 +87,8 @@ void FlowWatcher::show_progress() {
   std::string line = fmt::format("job {} {}, {}", name_, is_stopping_ ? "stops" : "runs",
                                  time_text(seconds_since(start_)));
   if (const auto stage = stages_.running(follower_.member_nodes())) line += ": " + print(*stage);
-  if (const PartsAgain again = stages_.parts_again(); again.parts > 0) line += ", " + print(again);
+  if (const RecomputedParts recomputed = stages_.recomputed_parts(); recomputed.parts > 0)
+    line += ", " + print(recomputed);
   display_.show(line);
 }
 

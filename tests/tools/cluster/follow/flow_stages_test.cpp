@@ -82,13 +82,13 @@ TEST(FlowStages, CountThePartsThatWereComputedAgain) {
   wire::FlowReport first = report_of(1, {}, 0, 0);
   first.parts_again = 1;
   stages.receive(first);
-  EXPECT_EQ(print(stages.parts_again()), "1 part computed again");
+  EXPECT_EQ(print(stages.recomputed_parts()), "1 part computed again");
   wire::FlowReport second = report_of(2, {}, 0, 0);
   second.parts_again = 2;
   second.has_taken_over = true;
   stages.receive(second);
-  EXPECT_EQ(print(stages.parts_again()), "at least 3 parts computed again");
-  EXPECT_EQ(print(PartsAgain{}), "0 parts computed again");
+  EXPECT_EQ(print(stages.recomputed_parts()), "at least 3 parts computed again");
+  EXPECT_EQ(print(RecomputedParts{}), "0 parts computed again");
 }
 
 TEST(StageLine, NamesWhatThereIs) {
@@ -104,15 +104,15 @@ TEST(StageLine, LeavesOutATimeThatIsShort) {
 }
 
 TEST(RunSummary, NamesWorkersThatAreGone) {
-  RunReport report;
-  report.flow = "sort";
-  report.inputs = {"a", "b"};
-  report.workers = 5;
-  report.seconds = 1.5;
-  EXPECT_EQ(run_text(report, {}), "sort: 2 files, 5 workers, 1.500 s\nresult: 0 lines\n");
-  report.gone = RunWorkers{1, 2};
-  report.again = PartsAgain{7, false};
-  EXPECT_EQ(run_text(report, {}),
+  RunInfo info;
+  info.flow = "sort";
+  info.inputs = {"a", "b"};
+  info.workers = 5;
+  info.seconds = 1.5;
+  EXPECT_EQ(run_text(info, {}), "sort: 2 files, 5 workers, 1.500 s\nresult: 0 lines\n");
+  info.lost = LostWorkers{1, 2};
+  info.recomputed = RecomputedParts{7, false};
+  EXPECT_EQ(run_text(info, {}),
             "sort: 2 files, 5 workers (1 has left, 2 have died), 1.500 s, 7 parts computed again\n"
             "result: 0 lines\n");
 }
