@@ -88,7 +88,7 @@ struct JobActors {
   std::vector<MemberHandle> workers;
   /// The members that own ranges; in peer mode these are the workers.
   std::vector<MemberHandle> owners;
-  /// The present coordinator; null except in central mode.
+  /// The current coordinator; null except in central mode.
   MemberHandle coordinator;
   /// Answers `read_atom` for every range, as the range's present primary does.
   MemberHandle model;

@@ -38,7 +38,7 @@ struct TunerState {
   /// The smoothed step time in seconds, and the smoothed lag in steps; absent before the first.
   std::optional<double> step_time = std::nullopt;
   std::optional<double> mean_lag = std::nullopt;
-  /// Under `progress`: the share of waiting that is the present target, and the smoothed descents.
+  /// Under `progress`: the share of waiting that is the current target, and the smoothed descents.
   double waiting_share = 0;
   Descent descent = {};
 
@@ -103,7 +103,7 @@ struct TunedSum {
   double staleness = 0;
   double beta = 0;
 
-  /// Adds the present s and beta of a worker; nothing if its barrier does not tune itself.
+  /// Adds the current s and beta of a worker; nothing if its barrier does not tune itself.
   void add(const std::optional<Tuner>& tuner);
   void add(const TunedSum& other);
   /// Require: the sums are over some workers.

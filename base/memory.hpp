@@ -1,4 +1,4 @@
-/// How much memory this machine has, and how much of it is free. Any thread.
+/// How much memory this machine has, and how much of it is free. Thread-safe.
 #pragma once
 
 #include <cstddef>

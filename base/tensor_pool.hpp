@@ -2,7 +2,7 @@
 /// owner can send adjacent ranges without copying them. The pool reuses released blocks, because a
 /// page fault in a fresh block costs more than a copy into it. The pool keeps at most
 /// `idle_bytes_max` bytes of released blocks and gives the rest back to the system at once, so that
-/// a burst of allocations does not hold memory for ever. Any thread.
+/// a burst of allocations does not hold memory for ever. Thread-safe.
 #pragma once
 
 #include <cstddef>

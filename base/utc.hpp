@@ -1,4 +1,4 @@
-/// Reads the clock and prints times as ISO 8601 in UTC. Any thread.
+/// Reads the clock and prints times as ISO 8601 in UTC. Thread-safe.
 #pragma once
 
 #include <array>

@@ -47,7 +47,7 @@ class KMeans {
     return {{"sums", std::vector{step == 0 ? 0 : step - 1}}};
   }
 
-  /// The present workers share the samples, so a step after a worker has died covers all of them.
+  /// The current workers share the samples, so a step after a worker has died covers all of them.
   [[nodiscard]] std::vector<actor::Update<double>> push(
       const actor::StepContext<double>& context) const {
     const auto step = static_cast<std::uint32_t>(context.step());

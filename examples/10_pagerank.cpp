@@ -1,5 +1,5 @@
 // PageRank by the peer engine as a part of a user's own program, which runs in one process or on
-// the nodes of a cluster. The present workers share the pages: if a node dies, the others compute
+// the nodes of a cluster. The current workers share the pages: if a node dies, the others compute
 // its pages, and the ranks are the same in the end.
 //
 //     cmake --preset dev && cmake --build --preset dev --target 10_pagerank

@@ -21,7 +21,7 @@ constexpr std::uint64_t count_max = std::uint64_t{1} << 60U;
 constexpr std::uint64_t deals_max = 100;
 constexpr std::uint64_t round_size_max = std::uint64_t{1} << 32U;
 
-/// Returns the number of steps in so many whole or partial epochs, rounded, at most 1e15.
+/// Returns the number of steps in `epochs` whole or partial epochs, rounded, at most 1e15.
 std::uint64_t rounded_steps(double epochs, std::uint64_t steps_per_epoch) {
   return static_cast<std::uint64_t>(
       std::min(std::round(epochs * static_cast<double>(steps_per_epoch)), 1e15));

@@ -106,7 +106,7 @@ class SampleOrder {
   /// Requires: epochs >= 0.
   [[nodiscard]] std::uint64_t steps_until(double epochs) const;
 
-  /// Returns how many epochs the job has taken if all workers have made so many steps of this deal.
+  /// Returns how many epochs the job has taken if all workers have made `steps` steps of this deal.
   [[nodiscard]] double epochs_after(std::uint64_t steps) const;
 
   /// Returns the number of samples of `worker` at `step`. Requires: worker < workers.

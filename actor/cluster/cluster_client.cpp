@@ -168,7 +168,7 @@ class ClusterClient::Impl {
   /// The number of the latest request. It begins at random, because another client may have this
   /// client's address later, and must not take a late reply for its own.
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
-  /// The requests of the present call of ask_all() or ask_briefly().
+  /// The requests of the current call of ask_all() or ask_briefly().
   std::vector<PendingRequest> pending_;
   /// The requests that the last call of ask_briefly() has left without a reply.
   std::vector<PendingRequest> open_;

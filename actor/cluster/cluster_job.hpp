@@ -245,7 +245,7 @@ class ClusterJob {
            "; valid: a new job, or one that resumes from a checkpoint";
   }
 
-  /// Gives the job up in the present configuration.
+  /// Gives the job up in the current configuration.
   void give_up(std::string reason);
 
   /// Lists the names of the other nodes that have members and for which `is_responsive(node)` is

@@ -85,7 +85,7 @@ class LocalJob {
   [[nodiscard]] virtual wire::FlowReport flow_report() { return {}; }
   /// The time since the job started here, which the intervals of read_trace() count from.
   [[nodiscard]] virtual core::Time now() = 0;
-  /// Reads the present states of the ranges that members here are primary of, and calls `on_read`
+  /// Reads the current states of the ranges that members here are primary of, and calls `on_read`
   /// with them on a thread of this job's. `request` bounds what each member returns. Leaves out a
   /// member that does not answer within 2 s.
   virtual void read_ranges(const actor::ReadRanges& request,

@@ -71,7 +71,7 @@ class Engine {
   ~Engine();
 
   /// Runs a job; blocks until all steps are made, the time is up, or the job is stopped. May be
-  /// called again: the next run goes on from the tensors as they are, and counts its steps from 0.
+  /// called again: the next run resumes from the tensors as they are, and counts its steps from 0.
   /// If the job fails, Outcome::end is `failed` and Outcome::error says why. The tensors then have
   /// the values that could still be read from their owners.
   [[nodiscard]] Outcome run();

@@ -105,7 +105,7 @@ class StepContext {
   /// Returns one row of the values that were read. For `push` only.
   [[nodiscard]] std::span<const T> row(std::string_view key, std::uint32_t row) const;
 
-  /// Asks the owners for the present values of a key or of rows, whether `schedule` chose them or
+  /// Asks the owners for the current values of a key or of rows, whether `schedule` chose them or
   /// not. Blocks this compute thread until all owners have answered, or fails after
   /// EngineOptions::fetch_timeout. The values may be newer than those of get(), and parts of them
   /// may be of different steps, even under bsp.

@@ -20,7 +20,7 @@ namespace starling::flow {
 /// - that has another number of features than others, or than `options` say;
 /// - that has a number which is not finite;
 /// - whose label is not a class, if labels are classes.
-/// A set without samples is an Error too. Blocking. Any thread.
+/// A set without samples is an Error too. Blocking. Thread-safe.
 template <SampleRecord S, class C>
 [[nodiscard]] Result<models::Table> to_table(const Set<S, C>& set,
                                              const TableOptions& options = {}) {

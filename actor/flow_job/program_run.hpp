@@ -64,7 +64,7 @@ class ProgramRun final : public flow::Runner, public std::enable_shared_from_thi
   bool is_cancelled_ = false;
   /// How many objects of begin_task() there are.
   std::size_t tasks_ = 0;
-  /// The results of the present action, once it has ended.
+  /// The results of the current action, once it has ended.
   std::optional<Result<std::vector<flow::Output>>> outputs_;
   std::optional<wire::FlowResult> result_;
   std::thread thread_;

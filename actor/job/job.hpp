@@ -156,7 +156,7 @@ struct JobOptions {
   /// rounds.
   StopWhen stop_when = {};
   std::uint64_t seed = 1;
-  /// If the job goes on from a saved state with other workers: how samples were dealt before.
+  /// If the job resumes from a saved state with other workers: how samples were dealt before.
   std::vector<models::FormerDeal> former_deals = {};
 
   /// An artificial delay: each worker waits for this time after each computation.
@@ -265,7 +265,7 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 [[nodiscard]] std::size_t compute_threads(const JobOptions& options);
 
 /// Runs a job, and returns when the job has ended. `initial_states` has the state of every range of
-/// task->layout(), with ledgers if the job goes on from a saved state. `deal` says how samples are
+/// task->layout(), with ledgers if the job resumes from a saved state. `deal` says how samples are
 /// dealt; only dynamic batches and workers that hand in early need it.
 [[nodiscard]] Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
                                       core::ApplierPtr applier,

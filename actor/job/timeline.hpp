@@ -72,7 +72,7 @@ class alignas(64) WorkerTimeline {
   /// Null in one process.
   std::shared_ptr<TraceBuffer> buffer_;
   core::MemberId worker_ = 0;
-  /// The present interval, whose end is not known yet.
+  /// The current interval, whose end is not known yet.
   Interval open_;
   core::Worker::Phase phase_ = core::Worker::Phase::idle;
   core::Step step_ = 0;

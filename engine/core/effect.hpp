@@ -71,8 +71,8 @@ struct Compute {
   /// One value for each range that was read, in the order of the plan.
   std::vector<Value> values;
   WorkShare share = {};
-  /// If workers hand in early: compute no more than so many samples, the first ones. It is that of
-  /// a micro-batch if the worker must hand in already.
+  /// If workers hand in early: the most samples to compute, the first ones of the share; the number
+  /// of a micro-batch if the worker must hand in already.
   std::uint64_t samples_max = UINT64_MAX;
   /// Present if the barrier moves with the descent of the loss, from the worker's second step on:
   /// the update is to say the descent from this step (descent_from(), engine/work/descent.hpp).

@@ -41,7 +41,7 @@ struct Snapshot {
   std::uint64_t request_id;
   /// Bulk-synchronous jobs only: the member sends each range's state when the range completes this
   /// round, or a state without values if the range has completed a later round already. 0 asks for
-  /// the present state.
+  /// the current state.
   Step round = 0;
 
   static constexpr std::string_view name = "snapshot";

@@ -81,7 +81,7 @@ using ApplierPtr = std::shared_ptr<const Applier>;
 /// Returns true if the range has these rows, which ascend, each once; nullptr stands for the whole
 /// range.
 [[nodiscard]] bool has_rows(const Range& range, const Rows& rows);
-/// Returns the present values of the whole range, or of rows of it. Requires: has_rows(range,
+/// Returns the current values of the whole range, or of rows of it. Requires: has_rows(range,
 /// rows).
 [[nodiscard]] Slice slice_of(const Range& range, const RangeValues& values, const Rows& rows);
 

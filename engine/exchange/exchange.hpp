@@ -195,10 +195,10 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { E::answerer(*configuration, range) } -> std::same_as<std::optional<MemberId>>;
   /// Returns true if this member answers for the range: it is the answerer and has the values.
   { constant.answers_for(range) } -> std::same_as<bool>;
-  /// Returns the present values of the range, or of rows of it; nullopt if this member does not
+  /// Returns the current values of the range, or of rows of it; nullopt if this member does not
   /// answer for the range or if there are no such rows.
   { exchange.value(range, rows) } -> std::same_as<std::optional<Value>>;
-  /// Returns the present state of the range. Requires: answers_for(range).
+  /// Returns the current state of the range. Requires: answers_for(range).
   { constant.state(range) } -> std::same_as<RangeState>;
   /// Returns how far each worker has got by the updates that this member holds for others: at least
   /// one incarnation of each, once it has written an update.

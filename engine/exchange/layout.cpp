@@ -69,7 +69,7 @@ class LayoutBuilder {
   std::size_t max_;
   /// The number of elements appended so far.
   std::size_t offset_ = 0;
-  /// Range::row_size of the present range.
+  /// Range::row_size of the current range.
   std::size_t row_size_ = 0;
   Range current_{.offset = 0, .count = 0, .row_size = 0, .segments = {}};
 };

@@ -15,7 +15,7 @@ std::vector<const Slice*> whole_ranges(std::span<const Entry> list, Slice Entry:
   return found;
 }
 
-/// The slices of one range in the former and in the present step.
+/// The slices of one range in the former and in the current step.
 struct RangeMove {
   const Slice* from;
   const Slice* to;

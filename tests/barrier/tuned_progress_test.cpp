@@ -12,7 +12,7 @@ namespace {
 
 constexpr Tuned progress{Tuned::Measure::progress};
 
-/// Returns the state after `steps` steps that all see `descent`, and wait for the present share.
+/// Returns the state after `steps` steps that all see `descent`, and wait for the current share.
 TunerState after(TunerState state, int steps, std::optional<Descent> descent) {
   for (int i = 0; i < steps; ++i) {
     const double waited = state.waiting_share / (1 - state.waiting_share);

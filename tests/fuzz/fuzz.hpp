@@ -1,5 +1,6 @@
 /// The base of all fuzzers. A fuzzer is a file NAME_fuzz.cpp that defines read() and seeds(), and
-/// that passes the inputs of libFuzzer to read(). replay.cpp runs it without libFuzzer. One thread.
+/// that passes the inputs of libFuzzer to read(). replay.cpp runs it without libFuzzer. Not
+/// thread-safe.
 #pragma once
 
 #include <cstddef>

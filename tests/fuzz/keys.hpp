@@ -1,5 +1,5 @@
 /// Makes keys that are the same in each run, and certificates and revocations that are signed with
-/// them. One thread.
+/// them. Not thread-safe.
 #pragma once
 
 #include <sodium.h>

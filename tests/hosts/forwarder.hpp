@@ -65,7 +65,7 @@ class Forwarder {
   class Relay;
   /// The loop of the thread.
   void run();
-  /// Called by the thread. Returns the present faults, and marks them as applied.
+  /// Called by the thread. Returns the current faults, and marks them as applied.
   [[nodiscard]] LinkFaults apply_faults();
 
   std::uint16_t port_ = 0;

@@ -21,7 +21,7 @@ struct AdviseOptions {
   core::Mode mode = core::Mode::central;
   /// The barriers to compare.
   std::vector<barrier::Barrier> barriers{};
-  /// The virtual time of a run: so many steps of the slowest worker. Even bsp needs about 80 to
+  /// The virtual time of a run, in steps of the slowest worker. Even bsp needs about 80 to
   /// reach the loss at the small rate.
   std::uint64_t steps = 150;
   std::uint64_t seed = 1;
@@ -51,7 +51,7 @@ struct Advice {
                                     const std::vector<RecordedFigures>& workers);
 
 /// Simulates the recorded cluster under each barrier and seed. Calls `on_progress` with the share
-/// that is done. Returns an Error if a barrier cannot run with so many workers in the mode.
+/// that is done. Returns an Error if a barrier cannot run with the number of workers in the mode.
 [[nodiscard]] Result<Advice> make_advice(const AdviseOptions& options,
                                          std::shared_ptr<const StepTrace> trace,
                                          const std::function<void(double)>& on_progress);

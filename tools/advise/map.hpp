@@ -41,7 +41,7 @@ struct MapOptions {
   std::vector<double> shares{0, 0.25, 0.5};
   std::vector<double> slownesses{2, 4, 8};
   std::vector<double> jitters{0.05, 0.3, 1};
-  /// The virtual time of a run: so many mean steps of the slowest worker.
+  /// The virtual time of a run, in mean steps of the slowest worker.
   std::uint64_t steps = 150;
   std::uint64_t seed = 1;
   std::uint64_t seeds = 3;
@@ -60,7 +60,7 @@ struct MapCell {
 /// Returns the clusters of a map in the order of its rows.
 [[nodiscard]] std::vector<ClusterKind> clusters_of(const MapOptions& options);
 
-/// Returns the virtual time in which the slowest worker makes so many steps on average.
+/// Returns the virtual time in which the slowest worker makes `steps` steps on average.
 [[nodiscard]] core::Time horizon_of(const ClusterKind& cluster, std::uint64_t steps);
 
 /// Simulates each cluster under each barrier and seed. Calls `on_progress` with the share that is

@@ -61,7 +61,7 @@ struct Trial {
   std::vector<TrialPoint> curve{};
 };
 
-/// Returns an Error if the barrier cannot run with so many workers in the mode.
+/// Returns an Error if the barrier cannot run with the number of workers in the mode.
 [[nodiscard]] Result<void> check(const TrialOptions& options);
 
 /// Requires: check(options), and `step_times` returns times above 0.

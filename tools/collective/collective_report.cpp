@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The text shows at most so many rounds, and of each round so many messages.
+/// The most rounds that the text shows, and the most messages of each round.
 constexpr std::size_t rounds_shown = 64;
 constexpr std::size_t messages_shown = 64;
 

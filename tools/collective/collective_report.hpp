@@ -22,7 +22,7 @@ namespace starling::program {
                                      const collective::Task& task,
                                      const collective::Network& network);
 
-/// Pictures have at most so many members, and so many rounds.
+/// The most members and the most rounds of a picture.
 inline constexpr std::size_t picture_members_max = 64;
 inline constexpr std::size_t picture_rounds_max = 128;
 

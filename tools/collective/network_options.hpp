@@ -1,4 +1,4 @@
-/// The options of commands that describe a network. Any thread.
+/// The options of commands that describe a network. Thread-safe.
 #pragma once
 
 #include <span>

@@ -46,7 +46,7 @@ struct Job {
   /// training data, or, if a limit of steps is the job's only limit, a hundredth of it if that is
   /// more.
   std::optional<core::Step> evaluate_every = std::nullopt;
-  /// Ends the job after so many evaluations in a row without a better test loss; 0: never.
+  /// Ends the job after this number of evaluations in a row without a better test loss; 0: never.
   std::size_t patience = 0;
   /// The model to save and report. Absent: the best one if `patience` is set, else the last one.
   std::optional<Keep> keep = std::nullopt;

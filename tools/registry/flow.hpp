@@ -74,7 +74,7 @@ template <class F>
 using SetOfFlow = typename ResultOf<std::remove_cvref_t<decltype(std::declval<const F&>().run(
     std::declval<FlowContext&>()))>>::Value;
 
-/// The inputs of a flow, and where its result goes. One thread.
+/// The inputs of a flow, and where its result goes. Not thread-safe.
 class FlowContext {
  public:
   /// Writes the result into `output`, or keeps its first lines if that is null: `lines_kept_max` of

@@ -1,4 +1,4 @@
-/// Runs one flow. One thread.
+/// Runs one flow. Not thread-safe.
 #pragma once
 
 #include "starling/base/result.hpp"

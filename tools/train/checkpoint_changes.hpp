@@ -73,7 +73,7 @@ inline constexpr const char* deals_name = "starling.deals";
     const std::vector<std::shared_ptr<const core::Deal>>& deals, const actor::TrainOptions& options,
     std::uint64_t train_samples, std::vector<core::RangeState>& states);
 
-/// Returns the ledgers and the former deals with which `job` goes on from the states of `writer`,
+/// Returns the ledgers and the former deals with which `job` resumes from the states of `writer`,
 /// and what has changed: all workers begin at one step, and take first what is left of the epochs
 /// begun. `states` and the result have the ranges of `writer`.
 [[nodiscard]] Result<Checkpoint> change_workers(const ResolvedJob& writer, const ResolvedJob& job,

@@ -232,7 +232,7 @@ class ConfigurationPlanner {
     for (const MemberId id : final_owners_[range])
       if (std::ranges::find(owners, id, &RangeOwner::id) == owners.end())
         owners.push_back({id, now_.epoch + 1, false});
-    // The present primary stays primary. If it is gone, a full owner becomes primary, preferably
+    // The current primary stays primary. If it is gone, a full owner becomes primary, preferably
     // one that is not retiring.
     const auto rank = [&](const RangeOwner& owner) {
       if (!is_full_owner(range, owner.id)) return 3;
@@ -299,7 +299,7 @@ class ConfigurationPlanner {
     return gone;
   }
 
-  /// Returns the present council without the members that die or leave, filled up to council_max
+  /// Returns the current council without the members that die or leave, filled up to council_max
   /// with the members of the lowest ids.
   [[nodiscard]] std::vector<MemberId> council() const {
     std::vector<MemberId> chosen;
@@ -319,7 +319,7 @@ class ConfigurationPlanner {
     return chosen;
   }
 
-  /// Returns the present coordinator if it stays a member, else its successor: preferably a member
+  /// Returns the current coordinator if it stays a member, else its successor: preferably a member
   /// that does not want to leave, then one on another node, then one that was a member before.
   [[nodiscard]] std::optional<MemberId> coordinator() const {
     if (!now_.coordinator) return std::nullopt;

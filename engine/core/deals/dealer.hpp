@@ -41,7 +41,7 @@ class Dealer {
   /// Returns the number of the deal for which this member reported last.
   [[nodiscard]] DealNumber reported() const noexcept { return reported_; }
 
-  /// Returns true if `worker`, which is this member's and has taken so much of the present deal
+  /// Returns true if `worker`, which is this member's and has taken so much of the current deal
   /// (Worker::dealt_taken()), should ask for a new deal (RevisionRequest). If batches are dynamic,
   /// it asks after the steps of a whole epoch and of what was left before, but at least 8, and
   /// again each time after as many steps. If workers hand in early, it asks when no more than a
@@ -49,13 +49,13 @@ class Dealer {
   /// others then share what slow workers have not taken.
   [[nodiscard]] bool asks_for_revision(MemberId worker, std::uint64_t taken);
   /// On the dealer: returns the call that the request leads to. There is none if the deal is not
-  /// the present one, if reports were called for already, or if many former deals are not taken
+  /// the current one, if reports were called for already, or if many former deals are not taken
   /// completely.
   [[nodiscard]] std::optional<CallForReports> on(const Configuration& configuration,
                                                  const RevisionRequest& request);
   /// Returns what a report says of the incarnations that are not in the configuration. `progress`
   /// is what the member's exchange knows; it may forget an incarnation when a later one writes, so
-  /// the most that was known since the present deal counts.
+  /// the most that was known since the current deal counts.
   [[nodiscard]] std::vector<WorkerProgress> progress_of_gone(
       const Configuration& configuration, const std::vector<WorkerProgress>& progress);
 
@@ -105,10 +105,10 @@ class Dealer {
   std::shared_ptr<const models::SampleOrder> order_;
   /// The number in the last report that this member has sent.
   DealNumber reported_;
-  /// How much of the present deal this member's worker takes before it asks for a revision; absent
+  /// How much of the current deal this member's worker takes before it asks for a revision; absent
   /// until it is needed.
   std::optional<std::uint64_t> revision_due_;
-  /// The most that was known of each incarnation since the present deal.
+  /// The most that was known of each incarnation since the current deal.
   std::map<MemberIncarnation, WorkerProgress> known_progress_;
   /// On the dealer: the last deal for which it has called for reports.
   DealNumber called_;

@@ -171,7 +171,7 @@ class Membership {
   [[nodiscard]] const MembershipCounts& counts() const noexcept { return counts_; }
 
  private:
-  /// The probe of the present interval.
+  /// The probe of the current interval.
   struct Probe {
     NodeId target;
     std::uint64_t sequence;

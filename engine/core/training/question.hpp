@@ -15,7 +15,7 @@ namespace starling::core {
 struct AskStep {};
 /// To the coordinator: asks for the workers' steps; answered by StepsReport.
 struct AskSteps {};
-/// To the member that answers for a range: asks for the present values of its elements, or of rows
+/// To the member that answers for a range: asks for the current values of its elements, or of rows
 /// of it, without waiting for a round; answered by Value.
 struct AskValue {
   RangeId range = 0;
@@ -38,7 +38,7 @@ struct StepsReport {
   /// How often workers' barriers have drawn, and have let them pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
-  /// The present s and beta of the workers' barriers; zeros unless the barrier tunes itself.
+  /// The current s and beta of the workers' barriers; zeros unless the barrier tunes itself.
   barrier::TunedSum tuned = {};
 
   static constexpr auto fields(auto& m) {

@@ -76,7 +76,7 @@ class Coordinator {
   /// Counts the draws of sampled barriers, and the draws that let a worker pass.
   [[nodiscard]] std::uint64_t draws() const noexcept { return draws_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
-  /// Returns the present s and beta of the live workers' barriers; zeros unless the barrier tunes
+  /// Returns the current s and beta of the live workers' barriers; zeros unless the barrier tunes
   /// itself.
   [[nodiscard]] barrier::TunedSum tuned() const;
   /// Sampled barriers: the workers in the last draw for `worker`. Requires: `worker` was added.

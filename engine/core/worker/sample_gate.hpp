@@ -97,7 +97,7 @@ class SampleGate {
   };
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
   [[nodiscard]] const std::optional<barrier::Tuner>& tuner() const noexcept { return tuner_; }
-  /// Returns the laggard that decided the present draw; nullopt if the draw is not decided, or if
+  /// Returns the laggard that decided the current draw; nullopt if the draw is not decided, or if
   /// no single worker has decided it. Meaningless while the gate is idle.
   [[nodiscard]] std::optional<MemberId> laggard() const noexcept { return laggard_; }
   /// Returns the weights of the gate's draws; nullptr if draws are uniform.
@@ -121,7 +121,7 @@ class SampleGate {
   bool decide(const Context& context);
   /// Decides by seen_paces_. Returns true if the worker passes, perhaps to run.
   bool decide_by_paces();
-  /// Returns true if one laggard decides the present draw: always, unless the rule decides by paces
+  /// Returns true if one laggard decides the current draw: always, unless the rule decides by paces
   /// and the worker does not wait yet.
   [[nodiscard]] bool is_decided_by_laggard() const noexcept {
     return !decides_by_paces_ || own_pace_.waits;

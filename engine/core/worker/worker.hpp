@@ -127,10 +127,10 @@ class Worker {
   [[nodiscard]] Step step() const noexcept { return step_; }
   /// The number of samples of the finished steps.
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
-  /// The time spent waiting at barriers, without the present wait. If the exchange is the barrier,
+  /// The time spent waiting at barriers, without the current wait. If the exchange is the barrier,
   /// this is the time from having an update until it counts.
   [[nodiscard]] Time wait_time() const noexcept { return wait_time_; }
-  /// The time spent waiting at barriers up to `now`, with the present wait.
+  /// The time spent waiting at barriers up to `now`, with the current wait.
   [[nodiscard]] Time wait_time(Time now) const noexcept {
     return is_waiting() ? wait_time_ + (now - wait_started_at_) : wait_time_;
   }
@@ -157,9 +157,9 @@ class Worker {
   }
   /// Returns the number of steps that the worker has begun; nullopt until it has begun.
   [[nodiscard]] std::optional<Step> steps_begun() const noexcept;
-  /// Returns how far the worker has got in the present deal.
+  /// Returns how far the worker has got in the current deal.
   [[nodiscard]] DealProgress deal_progress() const;
-  /// Returns the number of steps of the present deal that the worker has begun or, if workers hand
+  /// Returns the number of steps of the current deal that the worker has begun or, if workers hand
   /// in early, the number of samples that it has taken of the deal; nullopt if it has no part in
   /// the deal.
   [[nodiscard]] std::optional<std::uint64_t> dealt_taken() const noexcept;
@@ -169,7 +169,7 @@ class Worker {
   [[nodiscard]] std::uint64_t samples_taken() const noexcept {
     return samples_ + samples_in_flight_;
   }
-  /// Returns how many samples the worker has computed in which time: in the present deal or, if it
+  /// Returns how many samples the worker has computed in which time: in the current deal or, if it
   /// has computed little of it, since the former deal. The time is that from having read the model
   /// to having the update.
   [[nodiscard]] WorkMeter::Done work_done() const { return work_meter_.done(); }
@@ -196,7 +196,7 @@ class Worker {
   [[nodiscard]] bool hands_in_early() const noexcept { return part_ && part_->samples; }
   /// Returns true if workers hand in early, and the worker has taken all of its part of the deal.
   [[nodiscard]] bool has_taken_all() const noexcept;
-  /// Returns true if the worker was told to hand in the present step.
+  /// Returns true if the worker was told to hand in the current step.
   [[nodiscard]] bool must_hand_in() const noexcept { return hand_in_step_ > step_; }
   void compute(const Context& context);
   [[nodiscard]] WorkShare share_at(Step step) const;
@@ -232,14 +232,14 @@ class Worker {
   /// The number of samples of the update that is being written.
   std::uint32_t samples_in_flight_ = 0;
   int failures_ = 0;
-  /// This worker's part of the present step.
+  /// This worker's part of the current step.
   WorkShare share_;
-  /// If workers hand in early: the number of samples of the whole batch of the present step.
+  /// If workers hand in early: the number of samples of the whole batch of the current step.
   std::uint64_t samples_of_step_ = 0;
   bool awaits_deal_;
   /// The highest step for which the worker was told to hand in; 0 if there is none.
   Step hand_in_step_ = 0;
-  /// This worker's part of the present deal; absent in the first deal unless batches are dynamic or
+  /// This worker's part of the current deal; absent in the first deal unless batches are dynamic or
   /// workers hand in early.
   std::optional<DealPart> part_;
   /// This worker's part in the former deal. In a bulk-synchronous job that divides its work, it

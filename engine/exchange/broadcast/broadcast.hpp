@@ -132,7 +132,7 @@ class BroadcastExchange {
 
   /// A read that waits for copies.
   std::optional<Read> waiting_read_;
-  /// The step of the present write, and its parts; empty if there is none.
+  /// The step of the current write, and its parts; empty if there is none.
   Step write_step_ = 0;
   std::vector<Sent> sent_;
   /// The last shares of workers that are gone, until the copies of all contain them.

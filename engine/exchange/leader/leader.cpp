@@ -103,7 +103,7 @@ std::uint64_t LeaderExchange::expected_samples() const {
   return samples;
 }
 
-/// Sends other workers the present step and the loss since the last report.
+/// Sends other workers the current step and the loss since the last report.
 void LeaderExchange::report(const Context& context, const std::vector<MemberIncarnation>& to) {
   const LossSum since = std::exchange(since_report_, {});
   const WorkerSteps own = known_steps(self());

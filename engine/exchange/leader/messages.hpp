@@ -31,7 +31,7 @@ struct LossReceived {
   static constexpr auto fields(auto& m) { return std::tie(m.step); }
 };
 
-/// Worker to its leader after this step of the worker: asks for the present values of a range.
+/// Worker to its leader after this step of the worker: asks for the current values of a range.
 struct LeaderRequest {
   RangeId range = 0;
   Step step = 0;

@@ -76,11 +76,11 @@ class RangeClient {
   std::vector<OwnerId> primaries_;
 
   Phase phase_ = Phase::idle;
-  /// Read::step, Read::oldest and Read::floor of the present read.
+  /// Read::step, Read::oldest and Read::floor of the current read.
   Step read_step_ = 0;
   Step read_oldest_ = 0;
   Step read_floor_ = 0;
-  /// The ranges of the present read.
+  /// The ranges of the current read.
   std::vector<RangeRows> plan_;
   /// True if plan_ has all ranges, whole.
   bool plans_all_ = false;

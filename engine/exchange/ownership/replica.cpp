@@ -90,7 +90,7 @@ bool Replica::on(const OwnershipContext& context, const std::shared_ptr<const Pu
                    Forward{push->range, owned.owner_epoch, owned.number, push, 0, workers_});
   }
   // This member may have accepted a repeated push in a former owner epoch, or other owners may not
-  // hold it yet. All owners hold it once they hold everything up to the present number.
+  // hold it yet. All owners hold it once they hold everything up to the current number.
   owned.pending_acks.push_back({owned.number,
                                 push->worker,
                                 {push->range, push->step, push->incarnation, push->owner_epoch}});

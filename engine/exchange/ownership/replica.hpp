@@ -114,7 +114,7 @@ class Replica {
   /// never do.
   std::vector<OwnedRange> ranges_;
   std::uint64_t changes_ = 0;
-  /// The number of workers in the present configuration, if this member is primary of a range.
+  /// The number of workers in the current configuration, if this member is primary of a range.
   std::uint32_t workers_ = 0;
 };
 

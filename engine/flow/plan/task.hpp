@@ -59,7 +59,7 @@ class Task {
   /// The file to which tasks of this stage spill.
   [[nodiscard]] const std::shared_ptr<SpillFile>& file() const noexcept { return file_; }
 
-  /// After so many records, a task asks whether it was stopped.
+  /// The number of records after which a task asks again whether it was stopped.
   static constexpr std::uint64_t asks_every = 256;
 
   /// Records that the task has read more records of its sources, at most `asks_every`.

@@ -152,7 +152,7 @@ void put(Bytes& out, const T& value) {
   return text;
 }
 
-/// A vector may have so many elements that take no bytes.
+/// The most elements of a vector whose elements take no bytes.
 inline constexpr std::size_t empty_elements_max = std::size_t{1} << 20U;
 /// Values may hold others of the same type to this depth, as the nodes of a tree.
 inline constexpr std::size_t depth_max = 200;

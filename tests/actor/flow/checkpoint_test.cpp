@@ -366,7 +366,7 @@ TEST_F(CheckpointTest, IterateGoesOnFromTheLastOne) {
   EXPECT_EQ(rest.seen.front(), 15U);
   EXPECT_EQ(rest.seen.size(), 10U);
   EXPECT_EQ(names("rounds"), (std::vector<std::string>{"round-20", "round-25"}));
-  // A run of more rounds goes on from there, with another distance of checkpoints.
+  // A run of more iterations resumes from there, with another distance of checkpoints.
   Rounds more;
   const auto longer = iterate(set, 29, more.step(), {.folder = path("rounds"), .every = 14});
   EXPECT_EQ(longer->collect().value(), set.iterate(29, plain.step())->collect().value());

@@ -1,5 +1,5 @@
 /// Counts the memory that operator new and aligned_alloc allocate. heap.cpp replaces both in the
-/// program. Memory from aligned_alloc stays counted after it is freed. One thread.
+/// program. Memory from aligned_alloc stays counted after it is freed. Not thread-safe.
 #pragma once
 
 #include <cstddef>

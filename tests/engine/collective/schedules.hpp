@@ -22,7 +22,7 @@ inline Topology chords(std::size_t members) {
   return members == 1 ? Topology{} : topology(text);
 }
 
-/// Returns all algorithms that so many members can run, with several options.
+/// Returns all algorithms that `members` members can run, with several options.
 inline std::vector<Algorithm> algorithms_for(std::size_t members) {
   std::vector<Algorithm> algorithms{Ring{}, BinomialTree{}, DoubleTree{}, Halving{}, Parts{}};
   for (const std::size_t size : {1, 2, 3, 4, 8})

@@ -20,7 +20,7 @@ class OneWorker {
     worker_.start(context());
   }
 
-  /// Makes the present step up to the barrier. Returns its Compute effect.
+  /// Makes the current step up to the barrier. Returns its Compute effect.
   Compute make_step(std::optional<barrier::Descent> descent) {
     const Step step = worker_.step();
     out_.clear();

@@ -28,7 +28,7 @@ class SampledWorker : public testing::Test {
 
   [[nodiscard]] Context context() { return {now_, random_, out_}; }
 
-  /// Makes the present step, up to the barrier.
+  /// Makes the current step, up to the barrier.
   void make_step() {
     worker_.on_values(context(), worker_.step(), {});
     worker_.on_update(context(), worker_.step(), {});

@@ -38,7 +38,7 @@ class ExchangeHarness : public testing::Test {
 
   ExchangeHarness() { start(1, 3); }
 
-  /// Starts a job of so many workers, with this number of ranges.
+  /// Starts a job of `workers` workers with `ranges` ranges.
   void start(std::size_t ranges, MemberId workers) {
     now_ = {};
     now_.epoch = 1;

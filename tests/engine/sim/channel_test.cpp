@@ -60,7 +60,7 @@ class ChannelPair {
     }
   }
 
-  /// Expects that all messages of the present link have arrived.
+  /// Expects that all messages of the current link have arrived.
   void expect_all_arrived() const {
     for (std::size_t end = 0; end < 2; ++end) {
       EXPECT_TRUE(ends_[end].channel->is_settled());

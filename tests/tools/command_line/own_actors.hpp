@@ -16,7 +16,7 @@ namespace starling::program {
 ///     2 of 3 workers, steps 57, range of 650, lag 2
 ///
 /// `range of 0` says that no owner has answered, and `lag -1` that no coordinator has. If `stops`
-/// is set, stops the job once the workers that answer have made so many steps together.
+/// is set, stops the job once the workers that answer have made this number of steps together.
 class Questioner : public caf::event_based_actor {
  public:
   Questioner(caf::actor_config& config, actor::JobActorsPtr job, std::optional<core::Step> stops)

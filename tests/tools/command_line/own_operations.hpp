@@ -31,7 +31,7 @@ struct Visit {
   static constexpr auto fields(auto& m) { return std::tie(m.page, m.user, m.times, m.place); }
 };
 
-/// Applies the operations to the data of one seed. One thread.
+/// Applies the operations to the data of one seed. Not thread-safe.
 class OperationCase {
  public:
   using Visits = std::vector<Visit>;

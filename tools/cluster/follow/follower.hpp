@@ -145,7 +145,7 @@ class Follower {
   static void align_ledgers(std::vector<core::RangeState>& states,
                             const std::map<core::MemberId, core::LedgerEntry>& workers,
                             const actor::JobOptions& options);
-  /// Returns the present deal of the job, if the members have changed since the job began; nullopt
+  /// Returns the current deal of the job, if the members have changed since the job began; nullopt
   /// if they have not, or if the job deals no samples.
   [[nodiscard]] Result<std::optional<core::Deal>> fetch_deal(const actor::TrainOptions& options);
   /// Lets the job go on from the states of a cut, in which the samples were dealt by `deal`.

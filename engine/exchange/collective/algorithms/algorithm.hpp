@@ -51,7 +51,7 @@ using Algorithm =
 [[nodiscard]] Result<Schedule> make_schedule(const Algorithm& algorithm, Operation operation,
                                              std::size_t members, Rank root);
 
-/// Collectives have at most so many members, and all-to-alls, which have members^2 chunks, so many.
+/// The most members of a collective, and of an all-to-all, which has members^2 chunks.
 inline constexpr std::size_t members_max = 256;
 inline constexpr std::size_t all_to_all_members_max = 64;
 

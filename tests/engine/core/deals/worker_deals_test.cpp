@@ -68,7 +68,7 @@ class WorkerDeals : public testing::Test {
         effects_, [](const Effect& effect) { return std::holds_alternative<Done>(effect); });
   }
 
-  /// A part of so many steps.
+  /// A part of `steps` steps.
   static DealPart part_of(std::uint64_t steps) {
     return {.index = 0,
             .count = 1,
