@@ -195,7 +195,7 @@ class ClusterNode::Impl {
   /// before.
   void try_to_join(const wire::JobStatus& job, const NodeAddress& address);
   /// Starts this node's part of a prepared job. If `joined_job_age` is absent, the job is new, and
-  /// this node bootstraps it; else this node joins a job that began so long ago on other nodes.
+  /// this node bootstraps it; else this node joins a job that runs on other nodes and has this age.
   /// Returns the running job if it was started before.
   Result<JobPtr> start_job(JobId id, const core::ConfigurationPtr& configuration,
                            std::optional<std::chrono::milliseconds> joined_job_age);

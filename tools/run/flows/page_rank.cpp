@@ -36,7 +36,8 @@ using Labels = flow::Set<std::pair<Id, Label>>;
 using Graph = flow::Set<std::pair<Id, std::vector<Id>>>;
 using Ranks = flow::Set<std::pair<Id, NodeState>>;
 
-/// Returns the number of a name, a hash. Names that collide with one salt do not with another.
+/// Returns the number of a name, a hash. Names that collide with one salt hardly ever collide with
+/// another, too.
 Id id_of(const Name& name, std::uint64_t salt) {
   if (salt == 0) return flow::hash_bytes(name);
   return flow::hash_bytes(std::to_string(salt) + ' ' + name);
