@@ -29,7 +29,7 @@ FOLDERS = """
     engine/exchange/collective engine/exchange/collective/algorithms engine/exchange/allreduce engine/exchange/average engine/exchange/leader
     engine/exchange/elastic engine/core/training
     engine/core/flow engine/core/member engine/work
-    engine/sim engine/sim/membership engine/sim/steps engine/sim/protocol engine/sim/chaos engine/sim/scaling
+    engine/sim engine/sim/membership engine/sim/exchange_steps engine/sim/steps engine/sim/protocol engine/sim/chaos engine/sim/scaling
     actor actor/flow actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
     actor/flow_job
     tools/files tools/program tools/registry tools/job tools/report tools/train tools/bench tools/chaos

@@ -8,6 +8,7 @@
 
 #include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/core/training/exchange_barrier.hpp"
 
 namespace starling::core {
 namespace {
@@ -98,8 +99,9 @@ Result<void> check_exchange(std::string_view name, Mode mode) {
                " mode; valid: mode " + valid + ", or another exchange"};
 }
 
-Result<void> check_exchange(std::string_view name, Mode mode, const barrier::Barrier& barrier,
-                            const barrier::Recheck& recheck, std::size_t workers) {
+Result<void> check_barrier_of_exchange(std::string_view name, Mode mode,
+                                       const barrier::Barrier& barrier,
+                                       const barrier::Recheck& recheck, std::size_t workers) {
   const ExchangeType* type = find_exchange(name);
   const bool is_barrier = type != nullptr && type->is_barrier && type->supports(mode);
   if (auto valid = check(mode, barrier, recheck, workers, is_barrier); !valid) return valid;
@@ -108,14 +110,21 @@ Result<void> check_exchange(std::string_view name, Mode mode, const barrier::Bar
   if (type->model_lags && barrier::is_bsp(barrier))
     return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
                  " has no rounds; valid: ssp:s=1, or another exchange"};
-  if (!is_barrier) return {};
-  if (!barrier::is_bsp(barrier))
+  if (is_barrier && !barrier::is_bsp(barrier))
     return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
                  " itself makes all workers wait for each other, as barrier bsp does; "
                  "valid: barrier bsp, or another exchange"};
-  if (type->check_workers != nullptr)
-    if (auto valid = type->check_workers(name, workers); !valid)
-      return std::move(valid).error().within("workers=" + std::to_string(workers));
+  return {};
+}
+
+Result<void> check_exchange(std::string_view name, Mode mode, const barrier::Barrier& barrier,
+                            const barrier::Recheck& recheck, std::size_t workers) {
+  if (auto valid = check_barrier_of_exchange(name, mode, barrier, recheck, workers); !valid)
+    return valid;
+  const ExchangeType& type = exchange_type(name);
+  if (type.check_workers == nullptr) return {};
+  if (auto valid = type.check_workers(name, workers); !valid)
+    return std::move(valid).error().within("workers=" + std::to_string(workers));
   return {};
 }
 

@@ -7,7 +7,7 @@
 
 #include "starling/base/check.hpp"
 #include "starling/engine/exchange/allreduce/pieces.hpp"
-#include "starling/engine/exchange/collective/algorithms/choice.hpp"
+#include "starling/engine/exchange/allreduce/sum_algorithm.hpp"
 #include "starling/models/optimizer/compressions/bf16.hpp"
 
 namespace starling::core {
@@ -15,8 +15,6 @@ namespace {
 
 using collective::Rank;
 
-/// By which the algorithm is chosen: 10 Gbit/s, as `starling collective` assumes.
-const collective::Network assumed_network{.latency_s = 50e-6, .bytes_per_second = 1.25e9};
 /// A message holds at most this many bytes of the vector.
 constexpr std::size_t piece_bytes_max = range_bytes_max;
 /// More slices in progress do not make a sum faster.
@@ -74,10 +72,7 @@ collective::Schedule make_sum_schedule(const RoundSumOptions& options, double by
         collective::make_schedule(*algorithm, Operation::all_reduce, options.workers, Rank{0});
     if (schedule.ok()) return *std::move(schedule);
   }
-  auto plans =
-      collective::make_plans({.members = options.workers, .bytes = bytes}, assumed_network);
-  STARLING_CHECK(plans.ok());
-  return std::move(plans->front().schedule);
+  return fastest_sum(options.workers, bytes).schedule;
 }
 
 /// The sums of vectors with elements of type T.
@@ -256,6 +251,16 @@ class TypedRoundSum final : public RoundSum {
 };
 
 }  // namespace
+
+collective::Network assumed_sum_network() {
+  return {.latency_s = 50e-6, .bytes_per_second = 1.25e9};
+}
+
+collective::Plan fastest_sum(std::size_t workers, double bytes) {
+  auto plans = collective::make_plans({.members = workers, .bytes = bytes}, assumed_sum_network());
+  STARLING_CHECK(plans.ok());
+  return std::move(plans->front());
+}
 
 SumSlices cut_sum(const collective::Schedule& schedule, double bytes, std::size_t window) {
   double largest = 0;

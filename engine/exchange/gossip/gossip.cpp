@@ -5,6 +5,7 @@
 
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/exchange/gossip/push_weight.hpp"
 #include "starling/models/optimizer/compressions/bf16.hpp"
 
 namespace starling::core {
@@ -83,13 +84,10 @@ std::optional<MemberIncarnation> GossipExchange::draw_target(const Context& cont
   return workers[gossip_target(rule_.graph, own, workers.size(), step, context.random)];
 }
 
-/// Returns how much of the weight of a range the worker sends: all once it has ended; else half,
-/// but no more than leaves it the least weight; 0 if that is too little to change anything.
+/// Returns how much of the weight of a range the worker sends: all once it has ended.
 double GossipExchange::weight_to_send(RangeId range) const {
   const auto& [weight, weight_min, versions, waiting] = weights_[range];
-  if (ended_at_) return weight;
-  const double sent = std::min(weight / 2, weight - weight_min);
-  return sent < weight_min / 8 ? 0 : sent;
+  return ended_at_ ? weight : push_weight(weight, weight_min);
 }
 
 /// Sends the next ranges while fewer than `window` are in flight. The write is done once others

@@ -7,6 +7,17 @@
 
 namespace starling::sim {
 
+bool decides_by_probability(const StepOptions& options) {
+  if (barrier::is_tuned(options.barrier) || barrier::needs_paces(options.barrier) ||
+      !barrier::floor(options.barrier, 0))
+    return false;
+  if (!barrier::is_sampled(options.barrier)) return true;
+  // The workers' chances to pass differ if draws are weighted or workers do not answer.
+  const bool is_silent = !options.absences.empty() && !core::keeps_steps_centrally(options.mode);
+  return options.sampling == Sampling::exact && !barrier::is_weighted(options.barrier) &&
+         !is_silent;
+}
+
 StepDraws::StepDraws(const StepOptions& options, bool sends_notices)
     : options_(options),
       sends_notices_(sends_notices),
@@ -68,6 +79,20 @@ DrawResult StepDraws::decide(MemberId worker, std::span<const Step> steps, Time 
   else
     result.pass = is_open && decide_by_seen(worker, steps[worker]);
   return result;
+}
+
+DrawResult StepDraws::decide(MemberId worker, const StepCounts& counts, std::span<const Step> steps,
+                             Random& random) const {
+  const StepGroup& group = counts.group(steps[worker]);
+  if (group.pass >= 1 || (group.pass > 0 && random.real() < group.pass)) return {true};
+  if (!sends_notices_) return {false};
+  // Each laggard is equally likely to be the first that answers, so random workers are tried until
+  // one is a laggard. If there are few laggards, few draws fail: on average there are at most beta
+  // trials for each draw.
+  while (true) {
+    const auto other = static_cast<MemberId>(random.below(options_.workers));
+    if (steps[other] < group.floor) return {false, other};
+  }
 }
 
 void StepDraws::record_push(MemberId worker, Time now, Step step) {

@@ -11,10 +11,14 @@
 #include "starling/barrier/tuner.hpp"
 #include "starling/engine/core/worker/draw_weights.hpp"
 #include "starling/engine/sim/absences.hpp"
+#include "starling/engine/sim/steps/step_counts.hpp"
 #include "starling/engine/sim/steps/steps.hpp"
 #include "starling/engine/sim/steps/waiter.hpp"
 
 namespace starling::sim {
+
+/// Returns true if the outcome of a draw is decided by its probability (Sampling::exact).
+[[nodiscard]] bool decides_by_probability(const StepOptions& options);
 
 class StepDraws {
  public:
@@ -59,6 +63,9 @@ class StepDraws {
   /// now, for it makes no step while it is away.
   [[nodiscard]] DrawResult decide(MemberId worker, std::span<const Step> steps, Time now,
                                   Random& random);
+  /// Decides by the probability that `counts` has.
+  [[nodiscard]] DrawResult decide(MemberId worker, const StepCounts& counts,
+                                  std::span<const Step> steps, Random& random) const;
 
  private:
   /// A drawn worker that is away.

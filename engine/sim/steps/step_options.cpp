@@ -4,6 +4,7 @@
 #include "starling/barrier/tuner.hpp"
 #include "starling/base/text.hpp"
 #include "starling/base/to_duration.hpp"
+#include "starling/engine/core/training/exchange_barrier.hpp"
 #include "starling/engine/sim/absences.hpp"
 #include "starling/engine/sim/steps/notify_requests.hpp"
 #include "starling/engine/sim/steps/step_draws.hpp"
@@ -12,6 +13,18 @@
 
 namespace starling::sim {
 namespace {
+
+Result<void> check_exchange(const StepOptions& options) {
+  if (!options.exchange) return {};
+  const auto& exchange = *options.exchange;
+  if (auto valid = check(exchange, options.mode, options.workers); !valid) return valid;
+  if (!options.absences.empty())
+    return Error{
+        "straggler: a worker that is away would answer no message, and exchanges are "
+        "simulated without such workers; valid: a slow one, as 5%:4x, or --level protocol"};
+  return core::check_barrier_of_exchange(exchange.name, options.mode, options.barrier,
+                                         options.recheck, options.workers);
+}
 
 Result<void> check_slowness(const StepOptions& options) {
   if (options.slowness.empty()) return {};
@@ -71,6 +84,7 @@ Result<void> check(const StepOptions& options) {
     return Error{"recheck " + barrier::print(options.recheck) +
                  ": workers that ask others which are away learn of no arrival; valid: notify, "
                  "interval:5ms, notify+interval:auto"};
+  if (auto valid = check_exchange(options); !valid) return valid;
   return check_of_both_levels(options);
 }
 
@@ -85,6 +99,8 @@ std::uint64_t memory_estimate(const StepOptions& options) {
   if (has_timers && options.recheck.notify)           // 96 requests: the largest number observed
     per_worker += sizeof(NotifyRequests) + 96 * sizeof(NotifyRequest);
   per_worker += StepDraws::bytes_per_worker(options);
+  if (options.exchange)
+    per_worker += bytes_per_worker(*options.exchange, options.mode, options.workers);
   return options.workers * per_worker + options.points * sizeof(Point) + (std::uint64_t{1} << 24U);
 }
 

@@ -8,6 +8,7 @@
 
 #include "starling/base/check.hpp"
 #include "starling/base/to_duration.hpp"
+#include "starling/engine/sim/steps/exchange_runner.hpp"
 #include "starling/engine/sim/steps/notify_requests.hpp"
 #include "starling/engine/sim/steps/step_counts.hpp"
 #include "starling/engine/sim/steps/step_draws.hpp"
@@ -28,10 +29,11 @@ class Simulation {
         sends_notices_(!on_arrival_ && options.recheck.notify),
         has_coordinator_(core::keeps_steps_centrally(options.mode)),
         has_timers_(draws_others_ && (!options.recheck.arrival || options.recheck.interval)),
-        by_probability_(is_decided_by_probability(options)),
+        by_probability_(decides_by_probability(options)),
         depends_on_step_(!draws_others_ && !barrier::needs_paces(options.barrier)),
         depends_on_min_only_(!draws_others_ && !depends_on_step_ &&
                              barrier::floor(options.barrier, 0).has_value()),
+        exchange_(options),
         queue_(options.workers, mean_of(options)),
         // Without probabilities, counts_ needs no barrier.
         counts_(by_probability_ ? options.barrier : barrier::Barrier{barrier::Asp{}},
@@ -44,12 +46,19 @@ class Simulation {
   StepResult run() {
     result_.curve.reserve(options_.points);
     for (MemberId id = 0; id < options_.workers; ++id) begin_step(id);
+    take_exchange_effects();
     std::uint64_t events = 0;
     while (const auto event = queue_.pop()) {
       if (++events % 65536 == 0 && !report_progress()) break;
-      if (const auto soon = queue_.due_soon()) __builtin_prefetch(&steps_[*soon], 1);
+      const auto soon = queue_.due_soon();
+      if (soon && *soon < options_.workers) __builtin_prefetch(&steps_[*soon], 1);
       pass_time(event->at);
-      handle(event->worker);
+      // Events of the exchange have the numbers after those of the workers.
+      if (event->worker < options_.workers)
+        handle(event->worker);
+      else
+        exchange_.wake(event->worker - static_cast<MemberId>(options_.workers), now_);
+      take_exchange_effects();
       if (counts_.running() == 0) break;
     }
     return finish();
@@ -59,17 +68,6 @@ class Simulation {
   /// Returns the mean time of a step, at least 1 ns, because the queue's buckets need a length.
   static Time mean_of(const StepOptions& options) {
     return std::max(Time{1}, to_duration(options.step_time.mean() * 1e9) + options.overhead);
-  }
-
-  static bool is_decided_by_probability(const StepOptions& options) {
-    if (barrier::is_tuned(options.barrier) || barrier::needs_paces(options.barrier) ||
-        !barrier::floor(options.barrier, 0))
-      return false;
-    if (!barrier::is_sampled(options.barrier)) return true;
-    // The workers' chances to pass differ if draws are weighted or workers do not answer.
-    const bool is_silent = !options.absences.empty() && !core::keeps_steps_centrally(options.mode);
-    return options.sampling == Sampling::exact && !barrier::is_weighted(options.barrier) &&
-           !is_silent;
   }
 
   /// Reports the progress. Returns false if the simulation is to end.
@@ -92,10 +90,14 @@ class Simulation {
          at = next_point())
       add_point(at);
     const auto elapsed = static_cast<double>((to - now_).count());
-    wait_time_ += elapsed * static_cast<double>(waiting_);
+    wait_time_ += elapsed * static_cast<double>(waiting());
     run_time_ += elapsed * static_cast<double>(counts_.running());
+    exchange_.pass_time(elapsed);
     now_ = to;
   }
+
+  /// Returns how many workers wait at the barrier, which may be the exchange.
+  [[nodiscard]] std::size_t waiting() const { return waiting_ + exchange_.waiting_at_barrier(); }
 
   [[nodiscard]] Time next_point() const {
     const auto share = static_cast<double>(result_.curve.size() + 1) /
@@ -111,7 +113,7 @@ class Simulation {
          .min = runs ? counts_.min() : options_.steps_max,
          .median = counts_.median().value_or(options_.steps_max),
          .max = counts_.max(),
-         .waiting = static_cast<double>(waiting_) / static_cast<double>(options_.workers)});
+         .waiting = static_cast<double>(waiting()) / static_cast<double>(options_.workers)});
   }
 
   StepResult finish() {
@@ -119,6 +121,7 @@ class Simulation {
     if (!early) pass_time(options_.horizon);
     if (result_.curve.size() < options_.points) add_point(now_);
     result_.elapsed = now_;
+    if (options_.exchange) result_.exchange = exchange_.figures(run_time_);
     result_.waiting_share = run_time_ > 0 ? wait_time_ / run_time_ : 0;
     result_.steps = std::move(steps_);
     return std::move(result_);
@@ -136,28 +139,47 @@ class Simulation {
   }
 
   void begin_step(MemberId worker) {
+    if (has_timers_) waiters_[worker].step_began_at = now_;
+    if (exchange_.read(worker, steps_[worker] + 1, now_)) compute(worker);
+  }
+
+  void compute(MemberId worker) {
     if (learner_) learner_->on_begin(worker, steps_[worker] + 1, now_);
     Time duration = options_.step_time.draw(step_time_random_);
     if (!options_.slowness.empty())
       duration = to_duration(static_cast<double>(duration.count()) * options_.slowness[worker]);
     duration = draws_.absences().time_to_work(worker, now_, duration + options_.overhead);
-    if (has_timers_) waiters_[worker].step_times.add(duration);
     schedule(worker, duration);
   }
 
-  /// Handles the event of a worker that is due: it finishes its step, or draws again.
+  /// Does what the exchange asks for.
+  void take_exchange_effects() {
+    exchange_.take_effects(
+        [&](Time at, std::uint32_t id) {
+          if (at <= options_.horizon) queue_.push(at, static_cast<MemberId>(options_.workers) + id);
+        },
+        [&](MemberId worker) { compute(worker); }, [&](MemberId worker) { finish_step(worker); });
+  }
+
+  /// Handles the event of a worker that is due: it has computed its update, or draws again.
   void handle(MemberId worker) {
-    if (!has_timers_) return finish_step(worker);
+    if (!has_timers_) return write_update(worker);
     Waiter& waiter = waiters_[worker];
     if (waiter.due_at != now_) return;
-    if (!waiter.waiting) return finish_step(worker);
+    if (!waiter.waiting) return write_update(worker);
     if (!waiter.undecided) return draw_at_timer(worker);
     handle_draw(worker, *std::exchange(waiter.undecided, std::nullopt));
+  }
+
+  void write_update(MemberId worker) {
+    if (has_timers_) waiters_[worker].due_at = never;
+    if (exchange_.write(worker, steps_[worker] + 1, now_)) finish_step(worker);
   }
 
   void finish_step(MemberId worker) {
     const Step step = ++steps_[worker];
     ++result_.updates;
+    if (has_timers_) waiters_[worker].step_times.add(now_ - waiters_[worker].step_began_at);
     if (learner_) learner_->on_end(worker, step, now_);
     if (has_coordinator_) ++result_.messages.arrivals;
     counts_.advance(step);
@@ -239,7 +261,7 @@ class Simulation {
   DrawResult try_to_pass(MemberId worker) {
     if (never_waits_ || draws_.runs(worker, steps_[worker]) || needs_no_draw(worker)) return {true};
     if (has_timers_) ++waiters_[worker].draw;
-    const DrawResult result = by_probability_ ? decide_by_probability(worker)
+    const DrawResult result = by_probability_ ? draws_.decide(worker, counts_, steps_, draw_random_)
                                               : draws_.decide(worker, steps_, now_, draw_random_);
     if (draws_others_) count_draws(1, result.pass ? 1 : 0, draws_.barrier_of(worker));
     return result;
@@ -253,19 +275,6 @@ class Simulation {
     if (barrier::is_tuned(options_.barrier) && barrier.sample == 0) return true;
     return by_probability_ ? counts_.group(step).floor == 0
                            : barrier::floor(barrier, step) == Step{0};
-  }
-
-  DrawResult decide_by_probability(MemberId worker) {
-    const StepGroup& group = counts_.group(steps_[worker]);
-    if (group.pass >= 1 || (group.pass > 0 && draw_random_.real() < group.pass)) return {true};
-    if (!sends_notices_) return {false};
-    // Each laggard is equally likely to be the first that answers, so random workers are tried
-    // until one is a laggard. If there are few laggards, few draws fail: on average there are at
-    // most beta trials for each draw.
-    while (true) {
-      const auto other = static_cast<MemberId>(draw_random_.below(options_.workers));
-      if (steps_[other] < group.floor) return {false, other};
-    }
   }
 
   /// After a failed draw of the worker, arranges its next draw: at a notice, at a timer, or both.
@@ -283,21 +292,16 @@ class Simulation {
       if (!has_coordinator_) ++result_.messages.notify_requests;
     }
     if (options_.recheck.interval || !(asks_laggard || on_arrival_))
-      schedule(worker, interval_of(worker));
+      schedule(worker, interval_of(waiters_[worker], options_.recheck));
     else
       waiter.due_at = never;
-  }
-
-  [[nodiscard]] Time interval_of(MemberId worker) const {
-    const auto& interval = options_.recheck.interval;
-    const bool fixed = interval && *interval != barrier::Recheck::automatic;
-    return fixed ? *interval : waiters_[worker].step_times.recheck_interval();
   }
 
   void draw_at_timer(MemberId worker) {
     if (on_arrival_) {
       // The interval begins with the last draw, which the last arrival may have caused.
-      const Time due = last_recheck_at_ + std::min(interval_of(worker), options_.horizon);
+      const Time due = last_recheck_at_ +
+                       std::min(interval_of(waiters_[worker], options_.recheck), options_.horizon);
       if (due > now_) return schedule(worker, due - now_);
     }
     draw_again(worker);
@@ -356,6 +360,7 @@ class Simulation {
   /// See StepCounts::let_pass.
   double remaining_hazard_ = draw_random_.exponential(1);
 
+  ExchangeRunner exchange_;
   StepQueue queue_;
   StepCounts counts_;
   StepDraws draws_;
@@ -382,8 +387,12 @@ class Simulation {
 }  // namespace
 
 StepResult simulate(const StepOptions& options, Learner* learner) {
-  STARLING_CHECK(check(options).ok());
-  return Simulation{options, learner}.run();
+  STARLING_CHECK(check(options).ok() && (!options.exchange || learner == nullptr));
+  if (!options.exchange || !is_sum(*options.exchange)) return Simulation{options, learner}.run();
+  // The exchange is the barrier, and no one asks for steps.
+  StepOptions without_barrier = options;
+  without_barrier.barrier = {barrier::Asp{}};
+  return Simulation{without_barrier, learner}.run();
 }
 
 }  // namespace starling::sim

@@ -1,6 +1,7 @@
 /// Simulates the steps and barriers of 10^3 to 10^6 workers in virtual time, to predict how a
-/// barrier behaves on so many machines. There is no network, and messages arrive at once;
-/// docs/design/0005-simulation.md gives the reasons.
+/// barrier behaves on so many machines. The messages of barriers arrive at once;
+/// docs/design/0005-simulation.md gives the reasons. An exchange of updates may take time, over
+/// links with latencies and bandwidths (exchange_steps/).
 ///
 ///     sim::StepOptions options;
 ///     options.barrier = barrier::parse("pssp:s=4,beta=10").value();
@@ -12,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "starling/barrier/barrier.hpp"
@@ -21,6 +23,7 @@
 #include "starling/base/straggler.hpp"
 #include "starling/engine/core/ids.hpp"
 #include "starling/engine/core/mode.hpp"
+#include "starling/engine/sim/exchange_steps/exchange_options.hpp"
 
 namespace starling::sim {
 
@@ -57,6 +60,8 @@ struct StepOptions {
   /// A time that is added to each step of every worker, for the work of a real machine that
   /// `step_time` does not include.
   Time overhead{};
+  /// How workers exchange updates, which takes time. Absent: reads and writes take none.
+  std::optional<ExchangeStepOptions> exchange = std::nullopt;
   /// The simulation ends at this virtual time at the latest.
   Time horizon = std::chrono::seconds{40};
   /// The last step: a worker that has reached it has ended, and counts as infinitely far ahead.
@@ -114,6 +119,8 @@ struct StepResult {
   /// The share of the running workers' time that they spent waiting at the barrier.
   double waiting_share = 0;
   Messages messages = {};
+  /// If an exchange was simulated.
+  std::optional<ExchangeFigures> exchange = std::nullopt;
   /// The virtual time at the end; less than the horizon if all workers ended before, or if
   /// on_progress ended the simulation.
   Time elapsed{};
@@ -146,14 +153,15 @@ struct Learner {
 /// Returns an error if steps cannot be simulated with the options: also if the barrier has rounds,
 /// hands in early or moves with the descent of the loss,
 /// if a coordinator keeps the steps and the barrier is weighted, or if workers ask others that may
-/// be away, but draw again at each arrival.
+/// be away, but draw again at each arrival; and what check(ExchangeStepOptions) refuses, absences
+/// with an exchange, and barriers that do not go with it.
 [[nodiscard]] Result<void> check(const StepOptions& options);
 
 /// Returns an estimate of the bytes of memory that simulate() uses, so that the caller can refuse a
 /// run that is too large.
 [[nodiscard]] std::uint64_t memory_estimate(const StepOptions& options);
 
-/// Requires: check(options).
+/// Requires: check(options), and no learner if there is an exchange.
 [[nodiscard]] StepResult simulate(const StepOptions& options, Learner* learner = nullptr);
 
 }  // namespace starling::sim

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "starling/barrier/recheck.hpp"
 #include "starling/engine/core/ids.hpp"
 #include "starling/engine/core/step_times.hpp"
 
@@ -30,7 +31,14 @@ struct Waiter {
   /// The outcome of the last draw, if it is known but not decided yet: the worker learns it at
   /// `due_at`.
   std::optional<DrawResult> undecided = std::nullopt;
+  core::Time step_began_at{};
   core::StepTimes step_times = {};
 };
+
+/// Returns how long after its last draw the worker draws again.
+[[nodiscard]] inline core::Time interval_of(const Waiter& waiter, const barrier::Recheck& recheck) {
+  const bool is_fixed = recheck.interval && *recheck.interval != barrier::Recheck::automatic;
+  return is_fixed ? *recheck.interval : waiter.step_times.recheck_interval();
+}
 
 }  // namespace starling::sim

@@ -1,0 +1,16 @@
+/// The algorithm by which workers sum if none is named. Pure functions; thread-safe.
+#pragma once
+
+#include "starling/engine/exchange/collective/algorithms/choice.hpp"
+
+namespace starling::core {
+
+/// Returns the network for which the algorithm is chosen: 10 Gbit/s, as `starling collective`
+/// assumes.
+[[nodiscard]] collective::Network assumed_sum_network();
+
+/// Returns the plan for vectors of `bytes` that takes the least time over that network. Requires:
+/// 1 <= workers <= allreduce_workers_max.
+[[nodiscard]] collective::Plan fastest_sum(std::size_t workers, double bytes);
+
+}  // namespace starling::core

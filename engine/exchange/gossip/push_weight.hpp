@@ -1,0 +1,15 @@
+/// How much of its push-sum weight a worker sends to another one. Pure function.
+#pragma once
+
+#include <algorithm>
+
+namespace starling::core {
+
+/// Returns what a worker sends after a step: half of its weight, but no more than leaves it the
+/// least weight; 0 if that is too little to change anything.
+[[nodiscard]] constexpr double push_weight(double weight, double weight_min) {
+  const double sent = std::min(weight / 2, weight - weight_min);
+  return sent < weight_min / 8 ? 0 : sent;
+}
+
+}  // namespace starling::core

@@ -1,0 +1,34 @@
+/// The leader exchange in the simulation of steps, which has no losses: who leads is random.
+#pragma once
+
+#include <vector>
+
+#include "starling/engine/exchange/leader/leader.hpp"
+#include "starling/engine/sim/exchange_steps/message_exchange.hpp"
+
+namespace starling::sim {
+
+/// At each step after which workers move, one worker of each group, or of all, is drawn: those of
+/// its group, or all, copy its model. A worker goes on once it has the model, and its report of the
+/// loss has been answered: all reports of a step take one round trip together.
+class LeaderSteps final : public MessageExchange {
+ public:
+  LeaderSteps(const ExchangeStepOptions& options, const core::LeaderRule& rule, std::size_t workers,
+              std::uint64_t seed);
+
+  bool read(MemberId, Step, Time) override { return true; }
+  bool write(MemberId worker, Step step, Time now) override;
+
+ private:
+  enum Kind : std::uint8_t { report, request, model, received };
+
+  void receive(const Message& message, Time now) override;
+  [[nodiscard]] MemberId leader_of(MemberId first, std::size_t size, Step step) const;
+
+  core::LeaderRule rule_;
+  std::uint64_t seed_;
+  /// By worker: the answers that it awaits.
+  std::vector<std::uint8_t> awaited_;
+};
+
+}  // namespace starling::sim

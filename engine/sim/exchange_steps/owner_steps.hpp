@@ -1,0 +1,49 @@
+/// The exchanges in which workers pull a model from owners and push to them, owners and elastic, in
+/// the simulation of steps.
+#pragma once
+
+#include <vector>
+
+#include "starling/engine/core/mode.hpp"
+#include "starling/engine/sim/exchange_steps/message_exchange.hpp"
+
+namespace starling::sim {
+
+/// Each owner has an equal part of the model. A worker asks all owners at once; it pushes first to
+/// the owner behind its own number, then to the next one, so that not all push to the same one
+/// first. An owner takes no time to apply a push.
+class OwnerSteps final : public MessageExchange {
+ public:
+  /// `every`: the elastic exchange pulls and pushes after so many steps; 0: the ownership exchange
+  /// pulls before each step, and pushes after it.
+  OwnerSteps(const ExchangeStepOptions& options, core::Mode mode, std::size_t workers, Step every,
+             std::uint64_t seed);
+
+  /// The number of owners.
+  [[nodiscard]] static std::size_t owners(const ExchangeStepOptions& options, core::Mode mode,
+                                          std::size_t workers) {
+    return core::has_servers(mode) ? options.servers : workers;
+  }
+
+  bool read(MemberId worker, Step step, Time now) override;
+  bool write(MemberId worker, Step step, Time now) override;
+
+ private:
+  enum Kind : std::uint8_t { pull, values, push, received };
+  struct Worker {
+    std::size_t unanswered = 0;
+    bool pushes_next = false;
+  };
+
+  /// Sends a message to every owner but the worker itself. Returns true if there is none.
+  bool send_to_owners(MemberId worker, Kind kind, double bytes, Time now);
+  void receive(const Message& message, Time now) override;
+
+  Step every_;
+  std::size_t owners_;
+  /// The member that is the first owner.
+  MemberId first_owner_;
+  std::vector<Worker> workers_;
+};
+
+}  // namespace starling::sim

@@ -1,0 +1,129 @@
+/// Computes when members have a sum, from when each of them takes part in it. Its time does not
+/// grow with the number of moves of the schedule. Not thread-safe.
+///
+/// The model: all that one member sends another in a round of the schedule is one message. A
+/// message that takes t at the bandwidth leaves once the sender has all that it was to receive for
+/// it, and its port is free, which it is again after t. It has arrived t after it began to arrive,
+/// the latency after it began to leave, and at the earliest t after the message before it. A port
+/// sends and receives messages in the order of the schedule, also those of successive sums; those
+/// of one round first to the member that follows, then to the one behind it, and so on.
+///
+/// This is exact, and simulates no message, where all ports are alike:
+/// - In each half of a ring, member i begins to send its message m (from 0) at m t + the maximum,
+///   over 0 <= k <= m, of x(i - k) + k latency: x(j) is when member j begins its first one, and the
+///   message has come over k hops, each of which adds the latency to the time of the port.
+/// - Of members that all send to each other, member i has received the b - 1 messages at latency +
+///   (b - 1) t + the maximum of x(j) over j != i.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/engine/exchange/collective/algorithms/algorithm.hpp"
+#include "starling/engine/exchange/collective/cost.hpp"
+
+namespace starling::sim {
+
+class SumClock {
+ public:
+  /// `bytes` are those of each member's vector. Requires: members >= 2, check_algorithm(), and that
+  /// `network` has no topology. An infinite bandwidth is valid.
+  SumClock(const collective::Algorithm& algorithm, std::size_t members, double bytes,
+           const collective::Network& network);
+
+  /// Makes the next sum. `times` has, by member and in nanoseconds, when it takes part; it then has
+  /// when the member has the sum. Requires: no member takes part before it has the sum before.
+  void run(std::span<double> times);
+
+  /// The messages of a sum, and their bytes, of all members together.
+  [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
+  [[nodiscard]] double bytes() const noexcept { return bytes_; }
+
+ private:
+  using Rank = collective::Rank;
+  struct Pair {
+    Rank from;
+    Rank to;
+  };
+  /// A round of single messages.
+  struct Messages {
+    std::vector<Pair> pairs;
+    std::size_t lane = 0;
+    double share = 1;
+  };
+  /// Members that differ only in one digit of their numbers, all of which send to each other.
+  struct AllToAll {
+    std::size_t members;
+    std::size_t base;
+    std::size_t unit;
+    std::size_t lane = 0;
+    std::size_t port = 0;
+    double share = 1;
+  };
+  /// A whole all-reduce in the ring of members 0, stride, 2 stride, ...
+  struct Ring {
+    std::size_t members;
+    std::size_t stride;
+  };
+  /// Independent stages of one round share no lane.
+  using Stage = std::variant<Messages, AllToAll, Ring>;
+
+  void add(const collective::Ring&);
+  void add(const collective::Halving&);
+  void add(const collective::Parts&);
+  void add(const collective::Groups& groups);
+  void add(const collective::BCube& cube);
+  /// The other algorithms have few chunks, so that their schedule is small.
+  template <class A>
+  void add(const A& algorithm);
+  void add_rounds(const collective::Schedule& reduce);
+  /// Adds the stages after the first `reduces`, which reduce, backwards: they send the sums back.
+  void add_mirrored(std::size_t reduces);
+  void count(const Stage& stage);
+
+  void run(const Messages& messages);
+  void run(const AllToAll& all);
+  void run(const Ring& ring);
+  void go_around(const Ring& ring, bool is_forward);
+  void exchange_in_group(const AllToAll& all, std::size_t first);
+
+  [[nodiscard]] double port_time(double share) const { return share * vector_ns_; }
+  [[nodiscard]] double& ready(std::size_t lane, std::size_t member) {
+    return ready_[lane * members_ + member];
+  }
+  [[nodiscard]] std::size_t port(std::size_t member, std::size_t port) const {
+    return member * ports_ + port;
+  }
+
+  std::size_t members_;
+  /// The time of the whole vector at a port, and the latency.
+  double vector_ns_;
+  double latency_ns_;
+  double vector_bytes_;
+  std::size_t ports_ = 1;
+  /// Parts of the vector that do not depend on each other.
+  std::size_t lanes_ = 1;
+  std::vector<Stage> stages_;
+  std::uint64_t messages_ = 0;
+  double bytes_ = 0;
+
+  /// When the member has all that it was to receive so far, by lane and member.
+  std::vector<double> ready_;
+  /// When the port is free, by member and port.
+  std::vector<double> sends_until_;
+  std::vector<double> receives_until_;
+  /// Scratch memory.
+  std::vector<double> arrivals_;
+  std::vector<double> begin_;
+  std::vector<double> largest_from_;
+};
+
+/// Refuses an algorithm that cannot have so many members, or that needs too many messages.
+[[nodiscard]] Result<void> check_algorithm(const collective::Algorithm& algorithm,
+                                           std::size_t members);
+
+}  // namespace starling::sim

@@ -1,0 +1,130 @@
+#include "starling/engine/sim/exchange_steps/sum_exchange.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "starling/base/to_duration.hpp"
+#include "starling/engine/exchange/allreduce/allreduce.hpp"
+#include "starling/engine/exchange/allreduce/round_sum.hpp"
+#include "starling/engine/exchange/allreduce/sum_algorithm.hpp"
+#include "starling/engine/exchange/average/average.hpp"
+
+namespace starling::sim {
+namespace {
+
+double in_ns(Time time) { return static_cast<double>(time.count()); }
+
+/// Returns the algorithm that workers choose themselves; of more workers than live jobs may have,
+/// that of the same ones which takes the least time if all take part at once.
+collective::Algorithm choose_algorithm(std::size_t workers, double bytes) {
+  if (workers <= core::allreduce_workers_max) return core::fastest_sum(workers, bytes).algorithm;
+  const auto size = static_cast<std::size_t>(std::ceil(std::sqrt(workers)));
+  std::vector<std::pair<double, collective::Algorithm>> candidates;
+  for (const collective::Algorithm& algorithm : std::initializer_list<collective::Algorithm>{
+           collective::Ring{}, collective::BinomialTree{}, collective::DoubleTree{},
+           collective::Halving{}, collective::Parts{}, collective::Groups{size}}) {
+    std::vector<double> times(workers);
+    SumClock{algorithm, workers, bytes, core::assumed_sum_network()}.run(times);
+    candidates.emplace_back(std::ranges::max(times), algorithm);
+  }
+  return std::ranges::min_element(candidates, {}, [](const auto& one) { return one.first; })
+      ->second;
+}
+
+}  // namespace
+
+Result<SumRule> parse_sum(const ExchangeStepOptions& options, std::size_t workers) {
+  SumRule rule;
+  std::string algorithm;
+  if (options.name.starts_with(core::AverageExchange::name)) {
+    rule.every = core::average_every(core::exchange_argument(options.name));
+  } else {
+    auto allreduce = core::parse_allreduce(options.name);
+    if (!allreduce) return std::move(allreduce).error();
+    rule.overlaps = allreduce->overlaps;
+    algorithm = allreduce->algorithm;
+  }
+  rule.algorithm = algorithm.empty() ? choose_algorithm(workers, options.bytes)
+                                     : collective::parse_algorithm(algorithm).value();
+  if (auto fits = check_algorithm(rule.algorithm, workers); !fits)
+    return std::move(fits).error().within("exchange " + options.name);
+  return rule;
+}
+
+SumExchange::SumExchange(const ExchangeStepOptions& options, const SumRule& rule,
+                         std::size_t workers)
+    : rule_(rule),
+      clock_(rule.algorithm, workers, options.bytes,
+             {.latency_s = options.latency.mean(),
+              .bytes_per_second = options.bytes_per_second > 0
+                                      ? options.bytes_per_second
+                                      : std::numeric_limits<double>::infinity()}),
+      begin_(workers),
+      finished_(workers),
+      takes_part_(workers),
+      ahead_(workers) {}
+
+bool SumExchange::write(MemberId worker, Step step, Time now) {
+  if (step % rule_.every > 0) return true;
+  if (rule_.overlaps) return write_overlapped(worker, now);
+  take_part(worker, in_ns(now));
+  if (taking_part_ < begin_.size()) return false;
+  finish_sum();
+  for (MemberId one = 0; one < begin_.size(); ++one) wake_at(one, finished_[one], now);
+  return false;
+}
+
+/// The update counts once the worker takes part with it in a sum, which is when it has the sum
+/// before.
+bool SumExchange::write_overlapped(MemberId worker, Time now) {
+  if (takes_part_[worker]) {
+    ahead_[worker] = in_ns(now);
+    return false;
+  }
+  const double begin = std::max(in_ns(now), finished_[worker]);
+  take_part(worker, begin);
+  if (begin > in_ns(now)) wake_at(worker, begin, now);
+  if (taking_part_ == begin_.size()) {
+    finish_sum();
+    for (MemberId one = 0; one < begin_.size(); ++one) {
+      if (!ahead_[one]) continue;
+      const double next = std::max(*std::exchange(ahead_[one], std::nullopt), finished_[one]);
+      take_part(one, next);
+      wake_at(one, next, now);
+    }
+  }
+  return begin <= in_ns(now);
+}
+
+void SumExchange::take_part(MemberId worker, double at) {
+  begin_[worker] = at;
+  takes_part_[worker] = true;
+  ++taking_part_;
+}
+
+void SumExchange::finish_sum() {
+  finished_ = begin_;
+  const double last = std::ranges::max(begin_);
+  clock_.run(finished_);
+  ++sums_;
+  longest_ns_ = std::max(longest_ns_, std::ranges::max(finished_) - last);
+  taking_part_ = 0;
+  takes_part_.assign(takes_part_.size(), false);
+}
+
+void SumExchange::wake_at(MemberId worker, double at, Time now) {
+  effects.wakes.push_back({std::max(now, now + to_duration(at - in_ns(now))), worker});
+}
+
+ExchangeFigures SumExchange::figures() const {
+  const auto sums = static_cast<double>(sums_);
+  return {.bytes = sums * clock_.bytes(),
+          .messages = sums_ * clock_.messages(),
+          .longest_sum = to_duration(longest_ns_)};
+}
+
+}  // namespace starling::sim

@@ -1,0 +1,55 @@
+/// The exchanges in which all workers sum, allreduce and average, in the simulation of steps.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "starling/engine/sim/exchange_steps/step_exchange.hpp"
+#include "starling/engine/sim/exchange_steps/sum_clock.hpp"
+
+namespace starling::sim {
+
+/// When workers sum, and by which algorithm (core::RoundsOptions).
+struct SumRule {
+  collective::Algorithm algorithm = {};
+  Step every = 1;
+  bool overlaps = false;
+};
+
+/// Reads the name of the exchange. Refuses an algorithm that cannot have so many workers.
+[[nodiscard]] Result<SumRule> parse_sum(const ExchangeStepOptions& options, std::size_t workers);
+
+/// Each sum is computed at once when its last worker takes part (SumClock).
+class SumExchange final : public StepExchange {
+ public:
+  /// Requires: workers >= 2.
+  SumExchange(const ExchangeStepOptions& options, const SumRule& rule, std::size_t workers);
+
+  bool read(MemberId, Step, Time) override { return true; }
+  bool write(MemberId worker, Step step, Time now) override;
+  /// A worker's write is done.
+  void wake(std::uint32_t id, Time) override { effects.done.push_back(id); }
+  [[nodiscard]] ExchangeFigures figures() const override;
+
+ private:
+  bool write_overlapped(MemberId worker, Time now);
+  void take_part(MemberId worker, double at);
+  void finish_sum();
+  void wake_at(MemberId worker, double at, Time now);
+
+  SumRule rule_;
+  SumClock clock_;
+  /// By worker, in nanoseconds: when it takes part in the sum in progress, and when it has the sum
+  /// before; at first 0.
+  std::vector<double> begin_;
+  std::vector<double> finished_;
+  std::size_t taking_part_ = 0;
+  /// Overlap only, by worker: true if it takes part in the sum in progress; and when it has
+  /// computed its next update meanwhile, which waits for that sum.
+  std::vector<bool> takes_part_;
+  std::vector<std::optional<double>> ahead_;
+  std::uint64_t sums_ = 0;
+  double longest_ns_ = 0;
+};
+
+}  // namespace starling::sim
