@@ -1,7 +1,6 @@
 #include "starling/tools/collective/collective_command.hpp"
 #include "starling/tools/job/topology_file.hpp"
 
-#include <array>
 #include <memory>
 #include <utility>
 
@@ -17,23 +16,6 @@ namespace starling::program {
 namespace {
 
 using collective::Algorithm;
-
-Result<double> parse_vector_bytes(const std::string& text) {
-  constexpr std::array<Unit, 13> units{{{"KiB", 0x1p10},
-                                        {"MiB", 0x1p20},
-                                        {"GiB", 0x1p30},
-                                        {"kB", 1e3},
-                                        {"MB", 1e6},
-                                        {"GB", 1e9},
-                                        {"TB", 1e12},
-                                        {"k", 1e3},
-                                        {"M", 1e6},
-                                        {"G", 1e9},
-                                        {"T", 1e12},
-                                        {"B", 1},
-                                        {"", 1}}};
-  return parse_amount(text, units, "bytes above 0, with a unit or not: 4096, 100M, 64MiB");
-}
 
 /// Reads the options of the collective and of the network.
 Result<void> put_options(collective::Task& task, collective::Network& network,

@@ -32,6 +32,23 @@ Result<double> parse_amount(const std::string& text, std::span<const Unit> units
   return Error{quote(text) + "; valid: " + valid};
 }
 
+Result<double> parse_vector_bytes(const std::string& text) {
+  constexpr std::array<Unit, 13> units{{{"KiB", 0x1p10},
+                                        {"MiB", 0x1p20},
+                                        {"GiB", 0x1p30},
+                                        {"kB", 1e3},
+                                        {"MB", 1e6},
+                                        {"GB", 1e9},
+                                        {"TB", 1e12},
+                                        {"k", 1e3},
+                                        {"M", 1e6},
+                                        {"G", 1e9},
+                                        {"T", 1e12},
+                                        {"B", 1},
+                                        {"", 1}}};
+  return parse_amount(text, units, "bytes above 0, with a unit or not: 4096, 100M, 64MiB");
+}
+
 Result<void> put_network(collective::Network& network, const Settings& settings) {
   if (auto given = put(network.bytes_per_second, settings, "bandwidth", parse_bandwidth); !given)
     return given;

@@ -15,6 +15,9 @@ namespace starling::program {
 [[nodiscard]] Result<double> parse_amount(const std::string& text, std::span<const Unit> units,
                                           const std::string& valid);
 
+/// Reads the size of a vector, with a unit or not: 4096, 100M, 64MiB.
+[[nodiscard]] Result<double> parse_vector_bytes(const std::string& text);
+
 /// Reads the keys `latency`, a duration, and `bandwidth`, in bits or bytes a second.
 [[nodiscard]] Result<void> put_network(collective::Network& network, const Settings& settings);
 

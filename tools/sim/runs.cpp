@@ -35,6 +35,7 @@ SimRun figures_of(const sim::StepOptions& options, const sim::StepResult& result
   run.messages = result.messages;
   run.elapsed_s = in_seconds(result.elapsed);
   run.max_lag = result.max_lag;
+  run.exchange = result.exchange;
   return run;
 }
 

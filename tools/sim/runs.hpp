@@ -37,6 +37,8 @@ struct SimRun {
   sim::Messages messages{};
   double elapsed_s = 0;
   sim::Step max_lag = 0;
+  /// Step level only, if an exchange was simulated.
+  std::optional<sim::ExchangeFigures> exchange = std::nullopt;
   /// Protocol level only: the model's metrics at each point of the curve, the traffic by kind of
   /// message, and the counts of packets.
   std::vector<models::Metrics> metrics{};

@@ -87,6 +87,10 @@ Result<void> check_level(const SimJob& job, const Settings& settings) {
     if (job.learn)
       return Error{location_of(settings, "learn") +
                    ": the protocol level learns the job's own model; valid: without --learn"};
+    if (job.bytes)
+      return Error{location_of(settings, "bytes") +
+                   ": at the protocol level the model has its own size; valid: without bytes, or "
+                   "--level step"};
     return check_held_up(job, settings);
   }
   for (const Setting& setting : settings) {
@@ -97,8 +101,13 @@ Result<void> check_level(const SimJob& job, const Settings& settings) {
           "or a whole number"};
     const bool is_learning_key = std::ranges::count(learning_keys(), setting.key) > 0;
     const bool is_flag = setting.location == "--" + setting.key;
-    const bool is_used = job.epochs && sets_epoch_length(setting.key);
-    if (is_network_key(setting.key) || (is_learning_key && is_flag && !is_used))
+    const bool is_used = (job.epochs && sets_epoch_length(setting.key)) ||
+                         (job.bytes && is_exchange_key(setting.key));
+    if (!is_used && is_exchange_key(setting.key) && (is_flag || is_network_key(setting.key)))
+      return Error{setting.location +
+                   ": has an effect at the step level only with the size of the model; valid: with "
+                   "bytes, like 100M, or --level protocol"};
+    if (!is_used && (is_network_key(setting.key) || (is_learning_key && is_flag)))
       return Error{setting.location +
                    ": has an effect only at the protocol level; valid: with --level "
                    "protocol"};
@@ -111,6 +120,25 @@ Error with_location(const Setting& setting, Error error) {
   const std::string option = setting.key + ": ";
   if (error.message.starts_with(option)) error.message.erase(0, option.size());
   return std::move(error).within(setting.location);
+}
+
+/// Sets the exchange that the step level simulates. Training has the same defaults.
+Result<void> put_exchange(SimJob& job, const Settings& settings) {
+  if (job.learn)
+    return Error{location_of(settings, "learn") +
+                 ": the linear model learns without an exchange; valid: without bytes, or --level "
+                 "protocol"};
+  sim::ExchangeStepOptions exchange{.bytes = *job.bytes,
+                                    .latency = job.link.latency,
+                                    .bytes_per_second = job.link.bytes_per_second};
+  if (const auto name = text_of(settings, "exchange"); !name.empty()) exchange.name = name;
+  if (const auto shards = text_of(settings, "shards"); !shards.empty()) {
+    const auto count = parse_count(shards, 1, 1'000'000);
+    if (!count) return Error{count.error()}.within(location_of(settings, "shards"));
+    exchange.servers = *count;
+  }
+  job.options.exchange = std::move(exchange);
+  return {};
 }
 
 /// Stores the settings of known options in the job.
@@ -199,11 +227,13 @@ void add_notes(SimJob& job, const Settings& settings) {
 
 Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, bool has_file) {
   const auto level = std::ranges::find(settings, "level", &Setting::key);
-  const bool has_training_defaults =
-      has_file || (level != settings.end() && level->text == "protocol");
+  const bool has_training_defaults = has_file || !text_of(settings, "bytes").empty() ||
+                                     (level != settings.end() && level->text == "protocol");
   SimJob job = default_job(has_training_defaults);
   if (auto done = apply_settings(job, settings, registry); !done) return std::move(done).error();
   if (auto valid = check_level(job, settings); !valid) return std::move(valid).error();
+  if (job.bytes)
+    if (auto done = put_exchange(job, settings); !done) return std::move(done).error();
   auto& options = job.options;
   if (job.barriers.empty()) job.barriers = default_barriers(job, settings, has_training_defaults);
   if (job.step_time)

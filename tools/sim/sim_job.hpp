@@ -40,8 +40,11 @@ struct LearningDescription {
 /// A job to simulate: one or more runs under each of its barriers.
 struct SimJob {
   Level level = Level::step;
-  /// Protocol level only: the properties of every link of the network.
+  /// The properties of every link of the network. The step level has the latency and the bandwidth
+  /// only, and only with `bytes`.
   sim::LinkOptions link{};
+  /// Step level only: the size of the model, whose exchange is simulated (StepOptions::exchange).
+  std::optional<double> bytes = std::nullopt;
   /// All options of a run except its barrier, its mode and its seed, which run_options() sets.
   /// After make_sim_job(), sim::check() accepts the options of every run.
   sim::StepOptions options;
@@ -86,8 +89,8 @@ struct SimJob {
 /// Makes a job from the settings that affect a simulation; skips those that affect only training.
 /// Returns an Error with the location of the first bad setting. Without a job file, the defaults
 /// are those of the published simulation: 1,000 workers, steps of 100 ms on average, 40 s, five
-/// barriers side by side. With a job file, or at the protocol level, they are the defaults of
-/// training.
+/// barriers side by side. With a job file, at the protocol level, or with an exchange, they are the
+/// defaults of training.
 [[nodiscard]] Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry,
                                           bool has_file);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "starling/base/text.hpp"
+#include "starling/tools/collective/network_options.hpp"
 #include "starling/tools/program/byte_amount.hpp"
 #include "starling/tools/sim/learning.hpp"
 
@@ -185,16 +186,25 @@ Result<double> parse_share(Text text, bool may_be_one) {
 
 constexpr std::array<std::string_view, 6> network_key_names{
     "latency", "bandwidth", "loss", "duplicates", "held-up", "held-up-by"};
+/// The network and the exchange that the step level can simulate.
+constexpr std::array<std::string_view, 4> exchange_key_names{"exchange", "shards", "latency",
+                                                             "bandwidth"};
 
 std::vector<SimKey> network_keys() {
-  const std::string group = "The network (--level protocol)";
+  const std::string group = "The network (--level protocol, or with --bytes)";
   return {
       {"level", ValueType::text, "LEVEL",
        "step: steps and barriers alone | protocol: every message of a job that learns [step]",
        group, put_level},
+      {"bytes", ValueType::text, "AMOUNT",
+       "size of the model, of which the step level simulates the exchange: 4096, 100M, 64MiB [the "
+       "step level has no exchange]",
+       group, [](Input in) { return put(in.job.bytes, parse_vector_bytes(in.text)); }},
       {"latency", ValueType::text, "LAW", "time that each packet takes, like exp:1ms [none]", group,
        [](Input in) { return put(in.job.link.latency, parse_distribution(in.text)); }},
-      {"bandwidth", ValueType::text, "AMOUNT", "bytes a second of each link: 100MB [no limit]",
+      {"bandwidth", ValueType::text, "AMOUNT",
+       "bytes a second of each link, at the step level of each port in each direction: 100MB [no "
+       "limit]",
        group,
        [](Input in) {
          return put(in.job.link.bytes_per_second,
@@ -222,6 +232,8 @@ std::vector<SimKey> training_keys() {
     static_cast<KeyDescription&>(key) = *find_key(name);
     key.group = "What is learned (--level protocol)";
     key.set = [](Input) { return Result<void>{}; };
+    if (name == "exchange" || name == "shards")
+      key.group = "What is learned (--level protocol), or exchanged (--bytes)";
     keys.push_back(std::move(key));
   }
   return keys;
@@ -277,6 +289,10 @@ const std::vector<SimKey>& sim_keys() {
     return keys;
   }();
   return all;
+}
+
+bool is_exchange_key(std::string_view name) {
+  return std::ranges::find(exchange_key_names, name) != exchange_key_names.end();
 }
 
 bool is_network_key(std::string_view name) {

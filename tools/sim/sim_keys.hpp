@@ -28,7 +28,10 @@ struct SimKey : KeyDescription {
 
 [[nodiscard]] const std::vector<SimKey>& sim_keys();
 
-/// True for the options of the network, which only the protocol level has.
+/// True for the options of an exchange that the step level has, too, if `bytes` is set.
+[[nodiscard]] bool is_exchange_key(std::string_view name);
+
+/// True for the options of the network.
 [[nodiscard]] bool is_network_key(std::string_view name);
 
 /// Returns the option of that name; null if there is none.

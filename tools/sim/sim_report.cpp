@@ -10,6 +10,7 @@
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/report/table.hpp"
 #include "starling/tools/sim/barrier_messages.hpp"
+#include "starling/tools/sim/exchange_report.hpp"
 
 namespace starling::program {
 namespace {
@@ -158,6 +159,7 @@ Json run_json(const SimRun& run) {
   json["max_lag"] = run.max_lag;
   if (run.longest_gap) json["longest_gap_s"] = in_seconds(*run.longest_gap);
   json["elapsed_s"] = run.elapsed_s;
+  if (run.exchange) add_exchange(json, run);
   if (!run.errors.empty()) json["normalised_error"] = last_error(run);
   return json;
 }
@@ -242,6 +244,7 @@ Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimR
       over_runs(runs, [](const SimRun& run) { return static_cast<double>(run.max_lag); }).max);
   if (const auto gap = longest_gap(runs)) json["longest_gap_s"] = *gap;
   json["elapsed_s"] = mean_of(runs, [](const SimRun& run) { return run.elapsed_s; });
+  if (job.options.exchange) add_exchange(json, job, runs);
   if (job.level == Level::protocol) add_learning(json, runs);
   if (job.learn) json["normalised_error"] = mean_of(runs, last_error);
   for (const SimRun& run : runs) json["runs"].push_back(run_json(run));
@@ -288,6 +291,7 @@ std::string describe(const SimJob& job) {
   text += job.seeds == 1
               ? fmt::format(", seed {}", options.seed)
               : fmt::format(", seeds {} to {}, ± a 95 % interval", options.seed, last_seed);
+  if (options.exchange) text += "\n" + describe_exchange(job);
   if (job.level == Level::protocol) text += "\n" + describe_protocol(job);
   if (!job.notes.empty()) text += fmt::format("\n{}", fmt::join(job.notes, "; "));
   return text;
@@ -302,8 +306,13 @@ std::string sim_table(const SimJob& job, const Simulated& simulated) {
   if (shows_gaps) table.head.emplace_back("longest gap");
   const auto metrics = metric_names(simulated);
   table.head.insert(table.head.end(), metrics.begin(), metrics.end());
+  const auto append = [](std::vector<std::string>& row, const std::vector<std::string>& cells) {
+    row.insert(row.end(), cells.begin(), cells.end());
+  };
+  if (job.options.exchange) append(table.head, exchange_columns(job));
   for (std::size_t i = 0; i < simulated.size(); ++i) {
     table.rows.push_back(table_row(job, job.barriers[i], simulated[i]));
+    if (job.options.exchange) append(table.rows.back(), exchange_cells(job, simulated[i]));
     const auto gap = longest_gap(simulated[i]);
     if (shows_gaps) table.rows.back().push_back(gap ? fmt::format("{:.3g} s", *gap) : "-");
     for (std::size_t metric = 0; metric < metrics.size(); ++metric)
@@ -329,6 +338,9 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
   if (shows_gaps) table.head.emplace_back("longest_gap_s");
   const auto metrics = metric_names(simulated);
   table.head.insert(table.head.end(), metrics.begin(), metrics.end());
+  const std::vector<std::string> exchange =
+      job.options.exchange ? exchange_csv_columns() : std::vector<std::string>{};
+  table.head.insert(table.head.end(), exchange.begin(), exchange.end());
   for (std::size_t i = 0; i < simulated.size(); ++i)
     for (const SimRun& run : simulated[i]) {
       std::vector<std::string> row{barrier::print(job.barriers[i]), std::to_string(run.workers),
@@ -346,6 +358,8 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
         row.push_back(run.longest_gap ? print_number(in_seconds(*run.longest_gap)) : "");
       for (std::size_t metric = 0; metric < metrics.size(); ++metric)
         row.push_back(print_number(last_metric(run, metric)));
+      if (run.exchange)
+        for (auto& cell : exchange_csv_cells(run)) row.push_back(std::move(cell));
       table.rows.push_back(std::move(row));
     }
   return csv_text(table);

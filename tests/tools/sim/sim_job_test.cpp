@@ -123,6 +123,48 @@ TEST(SimJob, CannotConvertEpochsToStepsWithoutItsData) {
     EXPECT_NE(job.error().message.find(part), std::string::npos) << job.error().message;
 }
 
+TEST(SimJob, SimulatesTheExchangeOfAModelOfSomeSize) {
+  const SimJob job = job_of({{"workers", "10000", ""},
+                             {"exchange", "allreduce:ring", "--exchange"},
+                             {"bytes", "100M", "--bytes"},
+                             {"latency", "const:50us", "--latency"},
+                             {"bandwidth", "1GB", "--bandwidth"}});
+  ASSERT_TRUE(job.options.exchange);
+  EXPECT_EQ(job.options.exchange->name, "allreduce:ring");
+  EXPECT_EQ(job.options.exchange->bytes, 1e8);
+  EXPECT_EQ(job.options.exchange->bytes_per_second, 1e9);
+  EXPECT_EQ(print(job.options.exchange->latency), "const:50us");
+  EXPECT_EQ(job.mode, core::Mode::peer);
+  EXPECT_EQ(barriers_of(job), std::vector<std::string>{"bsp"});
+}
+
+TEST(SimJob, TakesTheShardsOfAnExchangeWithServers) {
+  const SimJob job = job_of({{"bytes", "1M", "--bytes"},
+                             {"mode", "central", "--mode"},
+                             {"barrier", "asp", "--barrier"},
+                             {"shards", "3", "--shards"}});
+  EXPECT_EQ(job.options.exchange->name, "owners");
+  EXPECT_EQ(job.options.exchange->servers, 3U);
+}
+
+TEST(SimJob, RefusesAnExchangeWithoutASize) {
+  const auto refused = [](const Settings& settings) {
+    return make_sim_job(settings, {}, false).error().message;
+  };
+  const std::string valid =
+      ": has an effect at the step level only with the size of the model; valid: with bytes, like "
+      "100M, or --level protocol";
+  EXPECT_EQ(refused({{"exchange", "gossip", "--exchange"}}), "--exchange" + valid);
+  EXPECT_EQ(refused({{"latency", "exp:1ms", "--latency"}}), "--latency" + valid);
+  EXPECT_EQ(
+      refused({{"bytes", "1M", "--bytes"}, {"learn", "true", "--learn"}}),
+      "--learn: the linear model learns without an exchange; valid: without bytes, or --level "
+      "protocol");
+  EXPECT_EQ(refused({{"bytes", "1M", "--bytes"}, {"level", "protocol", "--level"}}),
+            "--bytes: at the protocol level the model has its own size; valid: without bytes, or "
+            "--level step");
+}
+
 TEST(SimJob, HasNoMoreThreadsThanRuns) {
   EXPECT_EQ(threads_of(job_of({{"barrier", "asp", ""}, {"seeds", "3", ""}, {"threads", "8", ""}})),
             3U);
