@@ -1,5 +1,4 @@
 #include "starling/tools/collective/collective_command.hpp"
-#include "starling/tools/job/topology_file.hpp"
 
 #include <memory>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "starling/tools/collective/collective_report.hpp"
 #include "starling/tools/collective/network_options.hpp"
 #include "starling/tools/files/file_output.hpp"
+#include "starling/tools/job/topology_file.hpp"
 #include "starling/tools/train/commands.hpp"
 
 namespace starling::program {
