@@ -46,7 +46,7 @@ bool is_mixing(const SimRuns& runs) {
 
 /// The seconds of an optional time; null if it is absent.
 Json seconds_json(const std::optional<sim::Time>& time) {
-  return time ? Json{in_seconds(*time)} : Json{};
+  return time ? Json(in_seconds(*time)) : Json{};
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ void add_exchange(Json& json, const SimJob& job, const SimRuns& runs) {
   all["name"] = exchange.name;
   all["bytes"] = exchange.bytes;
   all["latency"] = print(exchange.latency);
-  all["bytes_per_s"] = exchange.bytes_per_second > 0 ? Json{exchange.bytes_per_second} : Json{};
+  all["bytes_per_s"] = exchange.bytes_per_second > 0 ? Json(exchange.bytes_per_second) : Json{};
   if (core::has_servers(job.mode)) all["shards"] = exchange.servers;
   all["share"] = mean(runs, share);
   all["bytes_per_worker"] = mean(runs, bytes_per_worker);
