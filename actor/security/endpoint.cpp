@@ -46,6 +46,9 @@ class Endpoint::Core {
   Result<void> open() {
     wire::TransportOptions wire;
     wire.listen = options_.listen;
+    wire.fabric = options_.fabric;
+    wire.fabric.address = options_.advertise;
+    wire.fabric.is_member = [this](const Key& key) { return has_certificate(key); };
     if (const auto& own = options_.secrets) {
       admission_.emplace(own->cluster, own->handshake_keys.public_key);
       const UtcSeconds now = options_.utc_now();

@@ -34,6 +34,9 @@ struct EndpointOptions {
   std::function<void(const MergeResult&)> on_revoked = {};
   /// The clock for checking certificates. May be empty if there are no secrets.
   std::function<UtcSeconds()> utc_now = {};
+  /// One-sided writes between members; they need secrets. The endpoint sets `address` and
+  /// `is_member`.
+  wire::FabricOptions fabric = {};
 };
 
 /// The sender of a frame.

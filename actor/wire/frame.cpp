@@ -46,8 +46,7 @@ Result<Kind> kind_of(const FrameView& frame) {
     return Error{"a frame is of version " + std::to_string(frame_version) +
                  "; valid here: " + std::to_string(version)};
   const auto kind = static_cast<Kind>(frame.head[magic.size() + 1]);
-  if (kind < Kind::envelope || kind > Kind::credentials)
-    return Error{"a frame is of an unknown kind"};
+  if (kind < Kind::envelope || kind > Kind::fabric) return Error{"a frame is of an unknown kind"};
   return kind;
 }
 

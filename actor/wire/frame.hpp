@@ -32,6 +32,8 @@ enum class Kind : std::uint8_t {
   control = 2,
   /// Certificates and revocations (security/credentials.hpp).
   credentials = 3,
+  /// A message by which transports prepare one-sided writes (fabric_frames.hpp).
+  fabric = 4,
 };
 
 /// Identifies a job in the whole cluster; drawn at random.

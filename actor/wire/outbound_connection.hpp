@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <deque>
 #include <iterator>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 #include <zmq.hpp>
 
+#include "starling/actor/wire/fabric_links.hpp"
 #include "starling/actor/wire/pack.hpp"
 #include "starling/actor/wire/transport.hpp"
 #include "starling/base/tensor_pool.hpp"
@@ -73,9 +75,14 @@ class OutboundConnection {
  public:
   using Clock = std::chrono::steady_clock;
 
+  /// `writers` may be null; it writes bodies into memory of the peer where it can.
   OutboundConnection(zmq::context_t& context, const Peer& peer, const TransportOptions& options,
-                     TrafficClass traffic_class)
-      : context_(context), peer_(peer), options_(options), traffic_class_(traffic_class) {
+                     TrafficClass traffic_class, FabricWriters* writers = nullptr)
+      : context_(context),
+        peer_(peer),
+        options_(options),
+        traffic_class_(traffic_class),
+        writers_(traffic_class == TrafficClass::data ? writers : nullptr) {
     connect();
   }
 
@@ -170,7 +177,8 @@ class OutboundConnection {
                                                                : make_pack(size, BodyPart::first);
     // Encrypted long frames are not packed: encryption copies their bytes anyway, and is fastest
     // with one range in each message.
-    if (options_.keys) return make_unpacked();
+    if (options_.keys && !(writers_ != nullptr && writers_->is_ready(peer_)))
+      return make_unpacked();
     const PackSize size = measure_pack(BodyPart::second);
     return size.frames > 1 ? make_pack(size, BodyPart::second) : make_unpacked();
   }
@@ -207,7 +215,7 @@ class OutboundConnection {
       if (body_part == BodyPart::second)
         std::ranges::copy(frame.body, std::back_inserter(second_part));
     }
-    if (!second_part.empty()) message.body = make_body_part(std::move(second_part));
+    if (!second_part.empty()) set_body(message, std::move(second_part));
     return message;
   }
 
@@ -217,8 +225,23 @@ class OutboundConnection {
     Message message{.frames = 1,
                     .bytes = size_of(frame),
                     .head = zmq::message_t{frame.head.data(), frame.head.size()}};
-    if (frame.body_size() > 0) message.body = make_body_part(frame.body);
+    if (frame.body_size() > 0) set_body(message, frame.body);
     return message;
+  }
+
+  /// Writes the body into the peer's memory, and puts the ticket of the write before the head; or
+  /// makes it the second part of the message.
+  void set_body(Message& message, std::vector<Attachment> parts) const {
+    const auto ticket = writers_ != nullptr ? writers_->write(peer_, parts) : std::nullopt;
+    if (!ticket) {
+      message.body = make_body_part(std::move(parts));
+      return;
+    }
+    const TicketPrefix prefix = print_ticket(*ticket);
+    zmq::message_t head{prefix.size() + message.head.size()};
+    auto* const out = std::ranges::copy(prefix, static_cast<std::byte*>(head.data())).out;
+    std::memcpy(out, message.head.data(), message.head.size());
+    message.head = std::move(head);
   }
 
   void connect() {
@@ -269,6 +292,7 @@ class OutboundConnection {
   const Peer peer_;
   const TransportOptions& options_;
   const TrafficClass traffic_class_;
+  FabricWriters* const writers_;
   zmq::socket_t socket_;
   std::deque<Frame> waiting_;
   std::size_t waiting_bytes_ = 0;

@@ -13,32 +13,27 @@
 #include <thread>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 #include <zmq.hpp>
 
+#include "starling/actor/outbound_guard.hpp"
 #include "starling/actor/thread_priority.hpp"
+#include "starling/actor/wake.hpp"
+#include "starling/actor/wire/fabric_links.hpp"
 #include "starling/actor/wire/inbox.hpp"
-#include "starling/actor/wire/listener.hpp"
 #include "starling/actor/wire/outbound_connection.hpp"
-#include "starling/actor/wire/outbound_guard.hpp"
 #include "starling/actor/wire/pack.hpp"
-#include "starling/actor/wire/wake.hpp"
-#include "starling/base/tensor_pool.hpp"
+#include "starling/actor/wire/shared_bodies.hpp"
+#include "starling/actor/wire/transport_parts.hpp"
 
 namespace starling::wire {
 namespace {
 
-/// The most bytes of bodies that outlive the receiver's call in the buffers in which they arrived,
-/// which saves a copy. Beyond this limit, copies into reused blocks cost less.
-constexpr std::size_t shared_bytes_max = std::size_t{2} << 20U;
 /// A body of this many bytes or more takes the receiver long to handle.
 constexpr std::size_t long_body_bytes_min = std::size_t{64} << 10U;
 /// ZeroMQ may go on sending for this long after the transport's end.
 constexpr std::chrono::milliseconds linger_time{50};
 /// The most bytes of frames that wait for the transport's thread. Further frames are dropped.
 constexpr std::size_t command_bytes_max = std::size_t{256} << 20U;
-/// The most connections from peers whose handshake is not complete.
-constexpr std::size_t handshakes_max = 1024;
 /// The most frames that are received before waiting frames are sent.
 constexpr std::size_t receive_burst_max = 64;
 using Clock = std::chrono::steady_clock;
@@ -54,7 +49,7 @@ class Transport::Impl {
 
   ~Impl() {
     stopping_ = true;
-    wake_.notify();
+    wake_->notify();
     if (thread_.joinable()) thread_.join();
     for (auto& [peer, connections] : peers_)
       for (auto& outbound : connections.by_class)
@@ -67,7 +62,7 @@ class Transport::Impl {
   /// Starts the transport's thread.
   Result<void> listen() {
     using namespace zmq::sockopt;
-    if (wake_.descriptor() < 0)
+    if (wake_->descriptor() < 0)
       return Error{std::string{"cannot listen at "} + options_.listen + ": " +
                    std::strerror(errno)};
     auto inbox = Inbox::open(inbox_options(options_));
@@ -75,6 +70,12 @@ class Transport::Impl {
       return Error{"cannot listen at " + options_.listen + ": " + inbox.error().message +
                    "; valid: tcp://HOST:PORT with an address of this machine and a free port"};
     inbox_ = *std::move(inbox);
+    if (options_.fabric.provider) {
+      auto fabric = FabricLinks::open(options_, inbox_->address(), mutex_,
+                                      [wake = wake_] { wake->notify(); });
+      if (!fabric) return std::move(fabric).error();
+      fabric_ = *std::move(fabric);
+    }
     // Blocks signals in the new thread, because a signal would end its poll() with an error.
     sigset_t all;
     sigset_t previous;
@@ -93,7 +94,7 @@ class Transport::Impl {
     OutboundConnection* connection =
         is_own_thread || !commands_.empty() ? nullptr : find_connection(peer, traffic_class);
     if (connection == nullptr || connection->is_waiting()) {
-      if (!is_own_thread && commands_.empty()) wake_.notify();
+      if (!is_own_thread && commands_.empty()) wake_->notify();
       for (Frame& frame : frames) {
         const std::size_t bytes = frame.head.size() + frame.body_size();
         if (command_bytes_ + bytes > command_bytes_max) {
@@ -107,47 +108,25 @@ class Transport::Impl {
     }
     for (Frame& frame : frames) add(*connection, std::move(frame));
     flush(*connection);
-    if (connection->is_waiting()) wake_.notify();
+    if (connection->is_waiting() || (fabric_ && fabric_->writers().has_frames())) wake_->notify();
   }
   void forget(Peer peer) {
     const std::lock_guard lock{mutex_};
-    if (commands_.empty()) wake_.notify();
+    if (commands_.empty()) wake_->notify();
     commands_.push_back(ForgetCommand{std::move(peer)});
   }
 
   [[nodiscard]] const std::string& address() const noexcept { return inbox_->address(); }
-  [[nodiscard]] TransportCounts counts() const { return {sent_, received_, dropped_, refused_}; }
-
- private:
-  static InboxOptions inbox_options(const TransportOptions& options) {
-    const std::size_t descriptors = descriptors_max();
-    InboxOptions inbox;
-    inbox.listen = options.listen;
-    if (options.keys) inbox.rules.secret_key = options.keys->secret_key;
-    inbox.rules.admits = options.admits;
-    inbox.rules.part_bytes_max = options.part_bytes_max;
-    inbox.unfinished_bytes_max = options.unfinished_bytes_max;
-    inbox.open_max = std::min(options.inbound_max, descriptors / 2);
-    inbox.handshakes_max = std::clamp<std::size_t>(descriptors / 4, 1, handshakes_max);
-    return inbox;
+  [[nodiscard]] TransportCounts counts() const {
+    return {sent_,
+            received_,
+            dropped_,
+            refused_,
+            fabric_ ? fabric_->writers().written() : 0,
+            fabric_ ? fabric_->read_count() : 0};
   }
 
-  struct SendCommand {
-    Peer peer;
-    TrafficClass traffic_class;
-    Frame frame;
-  };
-  struct ForgetCommand {
-    Peer peer;
-  };
-  using Command = std::variant<SendCommand, ForgetCommand>;
-
-  /// The connections to one peer; null for a traffic class that is not connected.
-  struct PeerConnections {
-    std::array<std::unique_ptr<OutboundConnection>, 3> by_class;
-    Clock::time_point last_used_at;
-  };
-
+ private:
   /// Returns nullptr if there is no connection yet. Requires that the caller holds the lock, as all
   /// functions below do, except run(), receive() and those that these call without the lock.
   OutboundConnection* find_connection(const Peer& peer, TrafficClass traffic_class) {
@@ -172,7 +151,7 @@ class Transport::Impl {
     std::vector<pollfd> items;
     std::vector<OutboundConnection*> waiting;
     for (bool has_more = true; !stopping_;) {
-      items.assign({{inbox_->descriptor(), POLLIN, 0}, {wake_.descriptor(), POLLIN, 0}});
+      items.assign({{inbox_->descriptor(), POLLIN, 0}, {wake_->descriptor(), POLLIN, 0}});
       waiting.clear();
       auto timeout = std::min(options_.idle_max, inbox_->maintain());
       {
@@ -188,7 +167,7 @@ class Transport::Impl {
       }
       if (has_more) timeout = {};
       (void)::poll(items.data(), items.size(), static_cast<int>(timeout.count()));
-      if (items[1].revents != 0) wake_.clear();
+      if (items[1].revents != 0) wake_->clear();
       {
         const std::lock_guard lock{mutex_};
         for (OutboundConnection* connection : waiting) flush(*connection);
@@ -196,6 +175,7 @@ class Transport::Impl {
         close_idle();
       }
       if (has_more || items[0].revents != 0) has_more = receive();
+      if (fabric_) send_fabric_frames();
       refused_ = frames_refused_ + outbound_refused_ + inbox_->refused();
     }
   }
@@ -250,7 +230,8 @@ class Transport::Impl {
     try {
       if (!outbound)
         outbound = std::make_unique<OutboundConnection>(context_, command.peer, options_,
-                                                        command.traffic_class);
+                                                        command.traffic_class,
+                                                        fabric_ ? &fabric_->writers() : nullptr);
     } catch (const zmq::error_t&) {
       ++dropped_;  // an invalid address, or no more sockets: treated like an unreachable peer
       return;
@@ -262,6 +243,7 @@ class Transport::Impl {
   void execute(const ForgetCommand& command) {
     flush_added();
     peers_.erase(command.peer);
+    if (fabric_) fabric_->writers().forget(command.peer);
   }
 
   PeerConnections& connections_to(const Peer& peer) {
@@ -298,7 +280,8 @@ class Transport::Impl {
     std::size_t received = 0;
     for (auto next = inbox_->next(); next;) {
       InboundMessage message = *std::move(next);
-      const bool is_small = message.body.filled().size() < long_body_bytes_min;
+      const bool is_small =
+          message.body.filled().size() < long_body_bytes_min && !read_ticket(message.head.filled());
       // Ends at the limit before it takes another message, which it would have to deliver.
       next = received < receive_burst_max ? inbox_->next() : std::nullopt;
       received += message.is_valid ? deliver(message, is_small || !next) : 1;
@@ -318,7 +301,19 @@ class Transport::Impl {
       ++frames_refused_;
       return 1;
     }
-    keep_alive(received.body, incoming.frame);
+    if (const auto ticket = read_ticket(incoming.frame.head)) {
+      if (!fabric_ || !fabric_->take(*ticket, incoming)) {
+        ++frames_refused_;
+        return 1;
+      }
+    } else {
+      shared_bodies_.keep_alive(received.body, incoming.frame);
+    }
+    if (is_fabric_frame(incoming.frame.head)) {
+      ++received_;
+      if (fabric_) fabric_->receive(incoming);
+      return 1;
+    }
     auto pack = PackReader::open(incoming.frame.head, incoming.frame.body);
     if (!pack) {
       ++received_;
@@ -335,18 +330,12 @@ class Transport::Impl {
     return std::max<std::size_t>(count, 1);
   }
 
-  /// Makes a long body outlive the call of the receiver, unless `shared_bytes_max` forbids it.
-  void keep_alive(PartBuffer& part, FrameView& frame) {
-    const std::size_t bytes = part.filled().size();
-    if (bytes < tensor_pool::block_bytes_min || *shared_bytes_ + bytes > shared_bytes_max) return;
-    *shared_bytes_ += bytes;
-    const std::shared_ptr<const PartBuffer> body{new PartBuffer{std::move(part)},
-                                                 [sum = shared_bytes_, bytes](const auto* buffer) {
-                                                   *sum -= bytes;
-                                                   delete buffer;
-                                                 }};
-    frame.body = body->filled();
-    frame.body_owner = body;
+  void send_fabric_frames() {
+    const std::lock_guard lock{mutex_};
+    auto frames = fabric_->take_frames();
+    for (auto& [peer, frame] : frames)
+      commands_.push_back(SendCommand{std::move(peer), TrafficClass::control, std::move(frame)});
+    if (!frames.empty()) execute_commands();
   }
 
   const TransportOptions options_;
@@ -357,7 +346,7 @@ class Transport::Impl {
   std::uint64_t frames_refused_ = 0;
   OutboundGuard guard_;
   std::uint64_t outbound_refused_ = 0;
-  Wake wake_;
+  const std::shared_ptr<Wake> wake_ = std::make_shared<Wake>();
   std::atomic<bool> stopping_ = false;
 
   /// The transport whose thread this is; null on all other threads.
@@ -371,8 +360,9 @@ class Transport::Impl {
   /// Only the transport's thread adds and removes connections.
   std::unordered_map<Peer, PeerConnections, PeerHash> peers_;
   Clock::time_point next_idle_check_at_{};
-  const std::shared_ptr<std::atomic<std::size_t>> shared_bytes_ =
-      std::make_shared<std::atomic<std::size_t>>(0);
+  const SharedBodies shared_bodies_;
+  /// Null without one-sided writes.
+  std::unique_ptr<FabricLinks> fabric_;
   std::atomic<std::uint64_t> sent_ = 0;
   std::atomic<std::uint64_t> received_ = 0;
   std::atomic<std::uint64_t> dropped_ = 0;

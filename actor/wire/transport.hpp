@@ -5,6 +5,9 @@
 /// (inbox.hpp). Frames are sent in the caller's thread if no other frames wait to be sent before
 /// them, and otherwise in the transport's thread.
 ///
+/// With TransportOptions::fabric, bodies of tensors are written into memory of the peer instead,
+/// where that is possible; send() then returns after the write.
+///
 /// Frames of one traffic class to one peer arrive in order, each at most once and unaltered. Frames
 /// get lost when a connection breaks, or when a peer is sent more than the network carries.
 #pragma once
@@ -16,6 +19,8 @@
 #include <span>
 #include <string>
 
+#include "starling/actor/fabric/messages.hpp"
+#include "starling/actor/fabric/provider.hpp"
 #include "starling/actor/wire/frame.hpp"
 #include "starling/actor/wire/key_pair.hpp"
 #include "starling/actor/wire/peer.hpp"
@@ -34,6 +39,26 @@ struct IncomingFrame {
   FrameView frame;
   /// The sender's public key; absent if nothing is encrypted.
   std::optional<Key> key;
+};
+
+/// How bodies are written into the memory of peers, beside ZeroMQ. Only peers that use the same
+/// provider and hold admitted keys exchange bodies so.
+struct FabricOptions {
+  /// Absent: all bodies travel by ZeroMQ.
+  std::optional<fabric::Provider> provider = std::nullopt;
+  /// Bodies may go to other hosts, without encryption.
+  bool may_leave_host = false;
+  /// The address at which peers reach this transport. Empty: the address at which it listens.
+  std::string address = {};
+  /// Returns true if the holder of an admitted key may write into this process. Empty: every holder
+  /// may, except of the handshake key. Called on the transport's thread.
+  std::function<bool(const Key&)> is_member = {};
+  /// Shorter bodies travel by ZeroMQ.
+  std::size_t body_bytes_min = std::size_t{64} << 10U;
+  /// The region of each peer. Its slots hold at most TransportOptions::part_bytes_max.
+  fabric::SlotLayout layout = {};
+  /// The most bytes of all regions of the process. Peers beyond it send by ZeroMQ.
+  std::size_t region_bytes_max = std::size_t{1} << 30U;
 };
 
 struct TransportOptions {
@@ -66,6 +91,8 @@ struct TransportOptions {
   /// A connection to a peer is closed if nothing was sent on it for this long, and opened again on
   /// demand.
   std::chrono::milliseconds idle_max = std::chrono::minutes{1};
+  /// One-sided writes, beside ZeroMQ. They need `keys`.
+  FabricOptions fabric = {};
 };
 
 /// Counts since the transport was opened.
@@ -79,6 +106,9 @@ struct TransportCounts {
   /// and connections closed for lack of capacity, for a slow handshake, or because of the bytes
   /// received on them.
   std::uint64_t refused = 0;
+  /// Messages whose bodies were written into memory of the peer, and such messages received.
+  std::uint64_t written = 0;
+  std::uint64_t read = 0;
 };
 
 /// Thread-safe. Its destructor closes all connections; frames that ZeroMQ has not sent 50 ms later

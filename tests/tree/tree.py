@@ -30,7 +30,7 @@ FOLDERS = """
     engine/exchange/elastic engine/core/training
     engine/core/flow engine/core/member engine/work
     engine/sim engine/sim/membership engine/sim/exchange_steps engine/sim/steps engine/sim/protocol engine/sim/chaos engine/sim/scaling
-    actor actor/flow actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
+    actor actor/flow actor/fabric actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
     actor/flow_job
     tools/files tools/program tools/registry tools/job tools/report tools/train tools/bench tools/chaos
     tools/collective tools/scale tools/run/flows tools/run
@@ -67,7 +67,7 @@ EXTERNAL_HEADERS = {
     r"cuda|cublas|cudnn": r"models/cuda/.*",
     r"caf/": r"actor/caf\.hpp",
     r"zmq|cereal/": r"actor/wire/.*",
-    r"sodium": r"actor/.*\.cpp",
+    r"sodium": r"actor/.*\.cpp", r"rdma/": r"actor/fabric/.*\.cpp",
     r"CLI/|toml|fmt/|nlohmann/": r"(tools|examples|cmake/precompiled)/.*",
     # Headers of the operating system and the processor: never in an installed header.
     r"(sys|netinet|arpa|linux)/|(malloc|netdb|unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|\w+intrin)\.h$":

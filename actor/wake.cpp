@@ -1,4 +1,4 @@
-#include "starling/actor/wire/wake.hpp"
+#include "starling/actor/wake.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "starling/actor/wire/outbound_guard.hpp"
+#include "starling/actor/outbound_guard.hpp"
 
 #include <linux/tcp.h>
 #include <netdb.h>

@@ -1,0 +1,289 @@
+#include "starling/actor/fabric/endpoint.hpp"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "starling/base/text.hpp"
+
+namespace starling::fabric {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The interface of libfabric 1.17, which later versions keep.
+constexpr std::uint32_t api_version = FI_VERSION(1, 17);
+constexpr std::string_view shm_prefix = "fi_shm://";
+
+struct FreeInfo {
+  void operator()(fi_info* info) const { fi_freeinfo(info); }
+};
+using Info = std::unique_ptr<fi_info, FreeInfo>;
+
+struct Close {
+  template <class T>
+  void operator()(T* object) const {
+    (void)fi_close(&object->fid);
+  }
+};
+template <class T>
+using Object = std::unique_ptr<T, Close>;
+
+Error error_of(Provider provider, const std::string& action, int code) {
+  return Error{"provider " + std::string{print(provider)} + " of libfabric cannot " + action +
+               ": " + fi_strerror(code < 0 ? -code : code)};
+}
+
+/// Returns the prefix of the names of this user's processes in the same namespace.
+std::string name_prefix() {
+  std::array<char, 64> space{};
+  (void)::readlink("/proc/self/ns/pid", space.data(), space.size() - 1);
+  std::string prefix = "starling-";
+  for (const char c : std::string{space.data()})
+    if (c >= '0' && c <= '9') prefix += c;
+  return prefix + "-";
+}
+std::string name_of(pid_t process) { return name_prefix() + std::to_string(process); }
+
+/// Removes the names of endpoints whose processes were killed, which the system keeps in memory.
+void remove_dead_names() {
+  const std::string prefix = name_prefix();
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator{"/dev/shm", ignored}) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(prefix)) continue;
+    const auto end = name.find(':', prefix.size());
+    const auto process = parse_count(name.substr(prefix.size(), end - prefix.size()));
+    if (process && *process <= INT32_MAX && ::kill(static_cast<pid_t>(*process), 0) != 0 &&
+        errno == ESRCH)
+      (void)::shm_unlink(name.c_str());
+  }
+}
+
+Result<Info> find(Provider provider, const std::string& source) {
+  const Info hints{fi_allocinfo()};
+  if (!hints) return Error{"no memory for libfabric"};
+  hints->caps = FI_MSG | FI_RMA;
+  hints->ep_attr->type = FI_EP_RDM;
+  // Addresses instead of offsets, and writes in any order: then shm copies in the writer alone.
+  hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL;
+  hints->domain_attr->threading = FI_THREAD_SAFE;
+  hints->tx_attr->msg_order = FI_ORDER_NONE;
+  hints->rx_attr->msg_order = FI_ORDER_NONE;
+  hints->tx_attr->size = Endpoint::writes_max + 8;
+  hints->rx_attr->size = Endpoint::writes_max + 8;
+  const std::string name{provider == Provider::shm   ? "shm"
+                         : provider == Provider::tcp ? "tcp;ofi_rxm"
+                                                     : "verbs;ofi_rxm"};
+  hints->fabric_attr->prov_name = ::strdup(name.c_str());
+  fi_info* found = nullptr;
+  const int code = fi_getinfo(api_version, source.c_str(), nullptr, FI_SOURCE, hints.get(), &found);
+  if (code != 0) return error_of(provider, "be used on this machine", code);
+  return Info{found};
+}
+
+}  // namespace
+
+class Endpoint::Impl {
+ public:
+  explicit Impl(Provider provider) : provider_(provider) {}
+
+  Result<void> open(const std::string& host) {
+    if (provider_ == Provider::shm) remove_dead_names();
+    auto info = find(provider_, provider_ == Provider::shm ? name_of(::getpid()) : host);
+    if (!info) return std::move(info).error();
+    info_ = *std::move(info);
+    if (auto opened = open(fabric_, "be opened",
+                           [&](auto** out) { return fi_fabric(info_->fabric_attr, out, nullptr); });
+        !opened)
+      return opened;
+    if (auto opened =
+            open(domain_, "open a domain",
+                 [&](auto** out) { return fi_domain(fabric_.get(), info_.get(), out, nullptr); });
+        !opened)
+      return opened;
+    fi_cq_attr cq_attr{};
+    cq_attr.format = FI_CQ_FORMAT_CONTEXT;
+    cq_attr.size = 2 * Endpoint::writes_max;
+    cq_attr.wait_obj = provider_ == Provider::shm ? FI_WAIT_NONE : FI_WAIT_UNSPEC;
+    if (auto opened =
+            open(queue_, "open a completion queue",
+                 [&](auto** out) { return fi_cq_open(domain_.get(), &cq_attr, out, nullptr); });
+        !opened)
+      return opened;
+    fi_av_attr av_attr{};
+    av_attr.type = FI_AV_TABLE;
+    if (auto opened =
+            open(addresses_, "open an address table",
+                 [&](auto** out) { return fi_av_open(domain_.get(), &av_attr, out, nullptr); });
+        !opened)
+      return opened;
+    if (auto opened =
+            open(endpoint_, "open an endpoint",
+                 [&](auto** out) { return fi_endpoint(domain_.get(), info_.get(), out, nullptr); });
+        !opened)
+      return opened;
+    int code = fi_ep_bind(endpoint_.get(), &addresses_->fid, 0);
+    if (code == 0) code = fi_ep_bind(endpoint_.get(), &queue_->fid, FI_TRANSMIT | FI_RECV);
+    if (code == 0) code = fi_enable(endpoint_.get());
+    if (code != 0) return error_of(provider_, "enable an endpoint", code);
+    std::size_t size = 0;
+    (void)fi_getname(&endpoint_->fid, nullptr, &size);
+    name_.resize(size);
+    code = fi_getname(&endpoint_->fid, name_.data(), &size);
+    if (code != 0) return error_of(provider_, "name an endpoint", code);
+    if (provider_ == Provider::shm) name_.resize(name_.find('\0'));
+    return {};
+  }
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  Result<RemoteMemory> register_memory(std::span<std::byte> memory) {
+    Object<fid_mr> region;
+    if (auto opened = open(region, "register memory",
+                           [&](auto** out) {
+                             return fi_mr_reg(domain_.get(), memory.data(), memory.size(),
+                                              FI_REMOTE_WRITE, 0, ++last_key_, 0, out, nullptr);
+                           });
+        !opened)
+      return std::move(opened).error();
+    const bool has_addresses = (info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
+    const RemoteMemory remote{has_addresses ? reinterpret_cast<std::uintptr_t>(memory.data()) : 0,
+                              fi_mr_key(region.get())};
+    regions_.push_back(std::move(region));
+    return remote;
+  }
+
+  Result<std::uint64_t> add(const std::string& name) {
+    const bool is_valid = provider_ == Provider::shm
+                              ? name.starts_with(shm_prefix) && name.size() <= name_bytes_max &&
+                                    name.find('/', shm_prefix.size()) == std::string::npos
+                              : name.size() == name_.size();  // the address of a socket
+    if (!is_valid) return Error{"the name of an endpoint is not valid"};
+    fi_addr_t peer = FI_ADDR_UNSPEC;
+    const int added = fi_av_insert(addresses_.get(), name.c_str(), 1, &peer, 0, nullptr);
+    if (added != 1 || peer == FI_ADDR_UNSPEC)
+      return error_of(provider_, "add a peer", added < 0 ? added : FI_EINVAL);
+    return peer;
+  }
+
+  WriteResult write(std::uint64_t peer, std::span<const std::byte> bytes, const RemoteMemory& to,
+                    std::uint64_t offset, std::chrono::milliseconds timeout) {
+    Object<fid_mr> local;
+    if ((info_->domain_attr->mr_mode & FI_MR_LOCAL) != 0) {
+      fid_mr* registered = nullptr;
+      if (fi_mr_reg(domain_.get(), bytes.data(), bytes.size(), FI_WRITE, 0, ++last_key_, 0,
+                    &registered, nullptr) != 0)
+        return WriteResult::failed;
+      local.reset(registered);
+    }
+    iovec from{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    const fi_rma_iov place{to.address + offset, bytes.size(), to.key};
+    void* descriptor = local ? fi_mr_desc(local.get()) : nullptr;
+    fi_msg_rma message{};
+    message.msg_iov = &from;
+    message.desc = &descriptor;
+    message.iov_count = 1;
+    message.addr = peer;
+    message.rma_iov = &place;
+    message.rma_iov_count = 1;
+    message.context = &context_;
+    // shm returns after the copy. It would not copy in the writer if it had to confirm delivery.
+    const std::uint64_t flags = provider_ == Provider::shm ? 0 : FI_DELIVERY_COMPLETE;
+    const auto ends_at = Clock::now() + timeout;
+    for (ssize_t code = 0;;) {
+      code = fi_writemsg(endpoint_.get(), &message, flags | FI_COMPLETION);
+      if (code == 0) break;
+      if (code != -FI_EAGAIN) return WriteResult::failed;
+      if (provider_ == Provider::shm || Clock::now() > ends_at) return WriteResult::busy;
+      progress(std::chrono::milliseconds{1});
+    }
+    for (;;) {
+      fi_cq_entry entry{};
+      const ssize_t count = fi_cq_read(queue_.get(), &entry, 1);
+      if (count > 0) return WriteResult::complete;
+      if (count != -FI_EAGAIN) return fail();
+      // shm has completed the write already, unless the kernel forbids it.
+      if (provider_ == Provider::shm || Clock::now() > ends_at) return WriteResult::failed;
+    }
+  }
+
+  void progress(std::chrono::milliseconds timeout) {
+    fi_cq_entry entry{};
+    const auto count = timeout.count() == 0 ? fi_cq_read(queue_.get(), &entry, 1)
+                                            : fi_cq_sread(queue_.get(), &entry, 1, nullptr,
+                                                          static_cast<int>(timeout.count()));
+    if (count == -FI_EAVAIL) (void)fail();
+  }
+
+  void hide_name() {
+    if (provider_ == Provider::shm) (void)::shm_unlink(name_.c_str() + shm_prefix.size());
+  }
+
+ private:
+  template <class T, class Open>
+  Result<void> open(Object<T>& object, const char* action, Open run) {
+    T* opened = nullptr;
+    const int code = run(&opened);
+    if (code != 0) return error_of(provider_, action, code);
+    object.reset(opened);
+    return {};
+  }
+
+  WriteResult fail() {
+    fi_cq_err_entry error{};
+    (void)fi_cq_readerr(queue_.get(), &error, 0);
+    return WriteResult::failed;
+  }
+
+  const Provider provider_;
+  Info info_;
+  std::uint64_t last_key_ = 0;
+  fi_context2 context_{};
+  std::string name_;
+  Object<fid_fabric> fabric_;
+  Object<fid_domain> domain_;
+  Object<fid_cq> queue_;
+  Object<fid_av> addresses_;
+  std::vector<Object<fid_mr>> regions_;
+  Object<fid_ep> endpoint_;
+};
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open(Provider provider, const std::string& host) {
+  auto impl = std::make_unique<Impl>(provider);
+  if (auto opened = impl->open(host); !opened) return std::move(opened).error();
+  return std::unique_ptr<Endpoint>{new Endpoint{std::move(impl)}};
+}
+
+Endpoint::Endpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Endpoint::~Endpoint() = default;
+
+const std::string& Endpoint::name() const noexcept { return impl_->name(); }
+Result<RemoteMemory> Endpoint::register_memory(std::span<std::byte> memory) {
+  return impl_->register_memory(memory);
+}
+Result<std::uint64_t> Endpoint::add(const std::string& name) { return impl_->add(name); }
+WriteResult Endpoint::write(std::uint64_t peer, std::span<const std::byte> bytes,
+                            const RemoteMemory& to, std::uint64_t offset,
+                            std::chrono::milliseconds timeout) {
+  return impl_->write(peer, bytes, to, offset, timeout);
+}
+void Endpoint::progress(std::chrono::milliseconds timeout) { impl_->progress(timeout); }
+void Endpoint::hide_name() { impl_->hide_name(); }
+
+}  // namespace starling::fabric

@@ -1,0 +1,44 @@
+/// Other processes on this host. The provider shm copies into their memory, so a process that ends
+/// and one whose number was given to another must be told apart.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <tuple>
+
+#include "starling/base/result.hpp"
+
+namespace starling::fabric {
+
+/// By this, a process can show to others that it runs on their host: a random secret, and where it
+/// is in the memory of the process. A plain value.
+struct ProcessClaim {
+  std::int32_t pid = 0;
+  std::uint64_t address = 0;
+  std::array<std::uint8_t, 16> secret{};
+
+  static constexpr auto fields(auto& m) { return std::tie(m.pid, m.address, m.secret); }
+};
+
+/// Returns the claim of the calling process. Thread-safe.
+[[nodiscard]] ProcessClaim own_claim();
+
+/// A handle of a process on this host, into whose memory this process may write. Thread-safe.
+class Process {
+ public:
+  /// Reads the secret in the memory of the process. Returns an Error if the process is not on this
+  /// host, or if the system does not let this process write into the memory of the other.
+  static Result<Process> find(const ProcessClaim& claim);
+  ~Process();
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&&) = delete;
+
+  /// False once the process has ended, even if another has its number now.
+  [[nodiscard]] bool is_alive() const;
+
+ private:
+  explicit Process(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+}  // namespace starling::fabric
