@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "starling/actor/fabric/provider.hpp"
 #include "starling/base/text.hpp"
 #include "starling/tools/bench/bench_commands.hpp"
 #include "starling/tools/program/byte_amount.hpp"
@@ -51,6 +52,8 @@ const std::vector<KeyDescription>& collectives_keys() {
        "five]",
        "Options"},
       {"repeats", ValueType::count, "N", "measurements; the median is shown [5]", "Options"},
+      {"fabric", ValueType::text, "PROVIDER", "one-sided tensors: shm, tcp, verbs, none [none]",
+       "Options"},
       {"json", ValueType::flag, "", "one JSON object", "Options"}};
   return keys;
 }
@@ -132,6 +135,15 @@ Result<int> BenchArguments::run_collectives() const {
     return std::move(put).error();
   for (const Setting& setting : *settings) {
     if (setting.key == "collective") options.algorithms.push_back(setting.text);
+    if (setting.key == "fabric" && setting.text != "none") {
+      const auto provider = fabric::parse_provider(setting.text);
+      if (!provider)
+        return Error{"--fabric: unknown provider '" + setting.text +
+                     "'; valid: shm, tcp, verbs, none"};
+      if (auto usable = fabric::check(*provider); !usable)
+        return std::move(usable).error().within("--fabric");
+      options.fabric = *provider;
+    }
     if (setting.key != "bytes") continue;
     constexpr std::uint64_t bytes_max = std::uint64_t{1} << 30U;
     auto bytes = parse_bytes(setting.text, "an amount with its unit, like 100kB");

@@ -65,7 +65,7 @@ Result<std::vector<MeasuredCollective>> measure(const BenchCollectivesOptions& o
   std::vector<CollectiveRun> runs;
   for (std::uint64_t i = 0; i < options.repeats; ++i)
     runs.insert(runs.end(), plan.runs.begin(), plan.runs.end());
-  const auto times = run_collectives(options.members, runs);
+  const auto times = run_collectives(options.members, runs, options.fabric);
   if (!times) return times.error();
   auto all = plan.collectives;
   for (std::size_t i = 0; i < times->size(); ++i) all[i % all.size()].times.push_back((*times)[i]);
@@ -77,6 +77,7 @@ std::string json_of(const BenchCollectivesOptions& options,
   nlohmann::ordered_json json = program::json_of(this_machine());
   json["members"] = options.members;
   json["repeats"] = options.repeats;
+  json["fabric"] = options.fabric ? fabric::print(*options.fabric) : "none";
   for (const MeasuredCollective& one : all)
     json["collectives"].push_back({{"collective", one.algorithm},
                                    {"bytes", one.bytes},
@@ -102,10 +103,11 @@ std::string table_of(const BenchCollectivesOptions& options,
     table.rows.push_back(std::move(row));
   }
   return fmt::format(
-      "{}\nall-reduce of floats among {} processes over TCP on the loopback: the time of one, the "
-      "median of {}\n\n{}",
-      print(this_machine()), options.members, print_count(options.repeats, "repeat"),
-      plain_text(table));
+      "{}\nall-reduce of floats among {} processes over TCP on the loopback{}: the time of one, "
+      "the median of {}\n\n{}",
+      print(this_machine()), options.members,
+      options.fabric ? fmt::format(" and fabric {}", fabric::print(*options.fabric)) : "",
+      print_count(options.repeats, "repeat"), plain_text(table));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "starling/actor/fabric/provider.hpp"
 #include "starling/base/result.hpp"
 #include "starling/models/optimizer/optimizer.hpp"
 #include "starling/tools/registry/registry.hpp"
@@ -54,6 +55,9 @@ struct BenchCollectivesOptions {
   /// The number of measurements, of which the median is shown.
   std::uint64_t repeats = 5;
   bool json = false;
+  /// Absent: all bodies travel by ZeroMQ. Otherwise messages are encrypted, and long bodies are
+  /// written into the memory of the other process.
+  std::optional<fabric::Provider> fabric = std::nullopt;
 };
 /// Measures all-reduces among processes on this machine, over TCP. Returns job_failed if a process
 /// fails or a sum is wrong. Requires: the process has no other thread.

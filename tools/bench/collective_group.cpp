@@ -17,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -55,19 +56,29 @@ class Member {
  public:
   Member(Rank self, std::uint32_t window) : self_(self), executor_({.window = window}) {}
 
-  /// Listens at a free port of the loopback.
-  [[nodiscard]] Result<void> open() {
+  /// Listens at a free port of the loopback. With a provider, has keys.
+  [[nodiscard]] Result<void> open(std::optional<fabric::Provider> provider) {
+    wire::TransportOptions options;
+    if (provider) {
+      options.keys = wire::make_key_pair();
+      options.admits = [](const wire::Key&) { return true; };
+      options.fabric.provider = provider;
+      key_ = options.keys->public_key;
+    }
     auto transport = wire::Transport::open(
-        {}, [this](const wire::IncomingFrame& incoming) { receive(incoming.frame); });
+        options, [this](const wire::IncomingFrame& incoming) { receive(incoming.frame); });
     if (!transport) return std::move(transport).error();
     transport_ = *std::move(transport);
     return {};
   }
-  [[nodiscard]] const std::string& address() const { return transport_->address(); }
+  [[nodiscard]] std::string address() const {
+    return print(wire::Peer{transport_->address(), key_});
+  }
   /// Stores the addresses of all members.
   void connect(const std::vector<std::string>& addresses) {
     const std::lock_guard lock{mutex_};
-    for (const std::string& address : addresses) peers_.push_back({address, std::nullopt});
+    for (const std::string& address : addresses)
+      peers_.push_back(wire::parse_peer(address).value());
   }
   /// Runs a collective to its end. Returns nullopt if another member does not answer.
   [[nodiscard]] std::optional<Values> run(const std::shared_ptr<const collective::Program>& program,
@@ -124,6 +135,7 @@ class Member {
   }
 
   Rank self_;
+  std::optional<wire::Key> key_;
   std::vector<wire::Peer> peers_;
   std::mutex mutex_;
   std::condition_variable completed_;
@@ -136,8 +148,17 @@ class Member {
 
 /// Runs all collectives at a member. Returns the mean times.
 Result<std::vector<double>> run_at(Member& member, Rank self,
-                                   const std::vector<CollectiveRun>& runs) {
+                                   const std::vector<CollectiveRun>& runs, bool has_fabric) {
   const Error no_answer{"a member of the collective does not answer"};
+  // The members agree on one-sided writes while they send long vectors.
+  for (int i = 0; has_fabric && i < 20; ++i) {
+    CollectiveRun warm_up = runs.front();
+    warm_up.elements = std::size_t{1} << 20U;
+    const auto program = std::make_shared<const collective::Program>(
+        collective::make_program(warm_up.schedule, self));
+    if (!member.run(program, cut(warm_up).slices, Values(warm_up.elements))) return no_answer;
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+  }
   std::vector<double> times;
   for (const CollectiveRun& run : runs) {
     const auto program =
@@ -238,9 +259,9 @@ class Children {
 /// Runs in a child: tells its address, learns those of all, runs the collectives, and says "done",
 /// or why not.
 void run_child(const Connection& parent, Rank self, std::size_t members,
-               const std::vector<CollectiveRun>& runs) {
+               const std::vector<CollectiveRun>& runs, std::optional<fabric::Provider> provider) {
   Member member{self, window_of(runs)};
-  if (auto opened = member.open(); !opened || !parent.send(member.address())) return;
+  if (auto opened = member.open(provider); !opened || !parent.send(member.address())) return;
   std::vector<std::string> addresses;
   for (std::size_t i = 0; i < members; ++i) {
     auto address = parent.receive();
@@ -248,7 +269,7 @@ void run_child(const Connection& parent, Rank self, std::size_t members,
     addresses.push_back(*std::move(address));
   }
   member.connect(addresses);
-  const auto times = run_at(member, self, runs);
+  const auto times = run_at(member, self, runs, provider.has_value());
   (void)parent.send(times ? "done" : times.error().message);
   (void)parent.receive();  // others may still need what was sent last
 }
@@ -256,15 +277,16 @@ void run_child(const Connection& parent, Rank self, std::size_t members,
 }  // namespace
 
 Result<std::vector<double>> run_collectives(std::size_t members,
-                                            const std::vector<CollectiveRun>& runs) {
+                                            const std::vector<CollectiveRun>& runs,
+                                            std::optional<fabric::Provider> provider) {
   Children children;
   for (Rank self = 1; self < members; ++self)
     if (auto started = children.start(
-            [&](const Connection& parent) { run_child(parent, self, members, runs); });
+            [&](const Connection& parent) { run_child(parent, self, members, runs, provider); });
         !started)
       return std::move(started).error();
   Member member{0, window_of(runs)};
-  if (auto opened = member.open(); !opened) return std::move(opened).error();
+  if (auto opened = member.open(provider); !opened) return std::move(opened).error();
   std::vector<std::string> addresses{member.address()};
   for (const Connection& child : children.connections()) {
     auto address = child.receive();
@@ -275,7 +297,7 @@ Result<std::vector<double>> run_collectives(std::size_t members,
     for (const std::string& address : addresses)
       if (!child.send(address)) return Error{"a process of the collective has ended"};
   member.connect(addresses);
-  auto times = run_at(member, 0, runs);
+  auto times = run_at(member, 0, runs, provider.has_value());
   if (!times) return times;
   for (const Connection& child : children.connections()) {
     const auto answer = child.receive();

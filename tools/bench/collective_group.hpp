@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "starling/actor/fabric/provider.hpp"
 #include "starling/base/result.hpp"
 #include "starling/engine/exchange/collective/schedule.hpp"
 
@@ -24,7 +26,9 @@ struct CollectiveRun {
 /// of a collective at member 0, in seconds. Returns an Error if a process cannot be started, if a
 /// member does not answer for a minute, or if a sum is wrong. Requires: the caller's process has no
 /// other thread, because it forks; members >= 1.
-[[nodiscard]] Result<std::vector<double>> run_collectives(std::size_t members,
-                                                          const std::vector<CollectiveRun>& runs);
+/// With a provider, the members write long bodies into each other's memory.
+[[nodiscard]] Result<std::vector<double>> run_collectives(
+    std::size_t members, const std::vector<CollectiveRun>& runs,
+    std::optional<fabric::Provider> provider = std::nullopt);
 
 }  // namespace starling::program

@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "starling/actor/cluster/cluster_node.hpp"
+#include "starling/actor/fabric/permission.hpp"
+#include "starling/actor/fabric/provider.hpp"
 #include "starling/base/text.hpp"
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
@@ -181,6 +183,31 @@ Result<void> set_limits(const Settings& settings, actor::JobLimits& limits) {
   return {};
 }
 
+/// Sets how the node writes tensors into the memory of others.
+Result<void> set_fabric(const Settings& settings, security::EndpointOptions& network) {
+  const std::string location = location_of(settings, "fabric");
+  const std::string text = location.empty() ? "none" : text_of(settings, "fabric");
+  const bool may_leave_host = !location_of(settings, "insecure-fabric").empty();
+  if (text != "none") {
+    const auto provider = fabric::parse_provider(text);
+    if (!provider)
+      return Error{location + ": unknown provider '" + text + "'; valid: shm, tcp, verbs, none"};
+    if (!network.secrets)
+      return Error{location +
+                   ": only nodes that authenticate may write into the memory of this "
+                   "one; valid: with --keys FILE, or none"};
+    if (auto usable = fabric::check(*provider); !usable)
+      return std::move(usable).error().within(location);
+    network.fabric.provider = *provider;
+    if (*provider == fabric::Provider::shm) fabric::permit_writers();
+  }
+  if (may_leave_host && (text == "none" || text == "shm"))
+    return Error{location_of(settings, "insecure-fabric") + ": with --fabric " + text +
+                 " no tensor leaves the host so; valid: with --fabric tcp or verbs"};
+  network.fabric.may_leave_host = may_leave_host;
+  return {};
+}
+
 /// Makes the options of the node from those of the command line, except `--handover` and `--quiet`.
 Result<actor::ClusterOptions> make_options(const Settings& settings) {
   actor::ClusterOptions options;
@@ -195,6 +222,7 @@ Result<actor::ClusterOptions> make_options(const Settings& settings) {
     return std::move(put).error();
   options.workers = static_cast<std::uint32_t>(workers);
   if (auto set = set_limits(settings, options.limits); !set) return std::move(set).error();
+  if (auto set = set_fabric(settings, options.network); !set) return std::move(set).error();
   for (const Setting& setting : settings) {
     if (setting.key == "listen" || setting.key == "advertise") {
       const bool is_listen = setting.key == "listen";
@@ -272,6 +300,11 @@ const std::vector<KeyDescription>& node_options() {
        "Options"},
       {"insecure", ValueType::flag, "",
        "without encryption: other machines may reach it, and it accepts any connection", "Options"},
+      {"fabric", ValueType::text, "PROVIDER",
+       "one-sided tensors among nodes with the same: shm (one host), tcp, verbs, none [none]",
+       "Options"},
+      {"insecure-fabric", ValueType::flag, "",
+       "tensors of --fabric may go to other hosts, without encryption", "Options"},
       {"quiet", ValueType::flag, "", "log nothing", "Options"}};
   return keys;
 }

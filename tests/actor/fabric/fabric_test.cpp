@@ -1,6 +1,7 @@
 /// Tests one-sided writes within a process. fabric_order_test.cpp and fabric_kill_test.cpp have the
 /// tests with two processes.
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "starling/actor/fabric/permission.hpp"
 #include "starling/actor/fabric/process.hpp"
 #include "tests/actor/fabric/test_link.hpp"
 
@@ -223,6 +225,12 @@ TEST(Fabric, RefusesLayoutsAndWritersThatAreNotValid) {
   ProcessClaim wrong = own_claim();
   ++wrong.secret[3];
   EXPECT_FALSE(RegionReader::open({.writer = wrong}));
+}
+
+TEST(Process, PermitsWriters) {
+  ASSERT_EQ(::prctl(PR_SET_DUMPABLE, 0), 0);
+  permit_writers();
+  EXPECT_EQ(::prctl(PR_GET_DUMPABLE), 1);
 }
 
 TEST(Process, EndsWithTheProcess) {

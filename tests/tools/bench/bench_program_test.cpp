@@ -98,6 +98,7 @@ TEST(BenchProgram, CollectivesRefusesBadInput) {
         {"--collective rign", "did you mean 'ring'?"},
         {"--collective bcube:k=2 --members 3", "--collective: bcube:k=2: 3 members do not fill"},
         {"--collective trees:links.txt", "--collective: trees:links.txt needs links"},
+        {"--fabric udp", "--fabric: unknown provider 'udp'; valid: shm, tcp, verbs, none"},
         {"--repeats 0", "--repeats: "}}) {
     const ProgramResult ran = starling(folder, std::string{"bench collectives "} + arguments);
     EXPECT_EQ(ran.code, 2) << arguments;

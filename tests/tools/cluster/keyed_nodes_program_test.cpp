@@ -110,6 +110,16 @@ TEST_F(KeyedNodes, RefuseKeyFilesThatAreNotForThem) {
   EXPECT_NE(refusal(listen + "--keys " + key("laptop")).find("is for a client"), std::string::npos);
   EXPECT_NE(refusal(listen + "--insecure --keys " + key("a")).find("valid: either"),
             std::string::npos);
+  EXPECT_NE(refusal(listen + "--fabric udp --keys " + key("a"))
+                .find("--fabric: unknown provider 'udp'; valid: shm, tcp, verbs, none"),
+            std::string::npos);
+  EXPECT_NE(refusal(listen + "--fabric shm").find("valid: with --keys FILE, or none"),
+            std::string::npos);
+  EXPECT_NE(refusal(listen + "--fabric shm --insecure-fabric --keys " + key("a"))
+                .find("valid: with --fabric tcp or verbs"),
+            std::string::npos);
+  EXPECT_NE(refusal(listen + "--insecure-fabric").find("valid: with --fabric tcp or verbs"),
+            std::string::npos);
   EXPECT_NE(refusal(listen + "--name b --keys " + key("a")).find("is not the name of the key file"),
             std::string::npos);
   EXPECT_NE(refusal(listen + "--name b/c").find("--name: "), std::string::npos);
