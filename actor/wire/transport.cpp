@@ -309,25 +309,25 @@ class Transport::Impl {
     } else {
       shared_bodies_.keep_alive(received.body, incoming.frame);
     }
-    if (is_fabric_frame(incoming.frame.head)) {
-      ++received_;
-      if (fabric_) fabric_->receive(incoming);
-      return 1;
-    }
     auto pack = PackReader::open(incoming.frame.head, incoming.frame.body);
     if (!pack) {
-      ++received_;
-      receiver_(incoming);
+      pass(incoming);
       return 1;
     }
     std::size_t count = 0;
     for (; const auto frame = pack->next(); ++count) {
       incoming.frame.head = frame->head;
       incoming.frame.body = frame->body;
-      ++received_;
-      receiver_(incoming);
+      pass(incoming);
     }
     return std::max<std::size_t>(count, 1);
+  }
+
+  /// Passes a frame to the receiver, or to the fabric if it is a message of the fabric.
+  void pass(const IncomingFrame& incoming) {
+    ++received_;
+    if (!is_fabric_frame(incoming.frame.head)) return receiver_(incoming);
+    if (fabric_) fabric_->receive(incoming);
   }
 
   void send_fabric_frames() {

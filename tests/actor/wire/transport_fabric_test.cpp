@@ -72,6 +72,22 @@ TEST_P(TransportFabric, KeepsTheOrderOfFrames) {
   EXPECT_EQ(to.transport->counts().read, from.transport->counts().written);
 }
 
+/// Both ends agree on regions at the same time, so their messages about that travel in packs.
+TEST_P(TransportFabric, WritesInBothDirections) {
+  SKIP_WITHOUT(GetParam());
+  TestNode one{with_fabric(GetParam())};
+  TestNode two{with_fabric(GetParam())};
+  const auto send = [](TestNode& from, TestNode& to) {
+    from.transport->send(to.peer(), TrafficClass::data, numbered_frame(1, long_floats));
+    from.transport->send(to.peer(), TrafficClass::control, numbered_frame(2));
+  };
+  EXPECT_TRUE(wait_until([&] {
+    send(one, two);
+    send(two, one);
+    return one.transport->counts().written > 0 && two.transport->counts().written > 0;
+  }));
+}
+
 /// A body is copied once: from the sender's tensor into the slot, where the decoded tensor lies.
 TEST(TransportFabricCopies, CopiesABodyOnce) {
   SKIP_WITHOUT(fabric::Provider::shm);
