@@ -72,7 +72,10 @@ std::optional<Value> WorkerModel::value(RangeId range, const Rows& rows) const {
 }
 
 RangeState WorkerModel::state(RangeId range) const {
-  return state_of(range, values_[range], progress_, options_.workers);
+  RangeState state = state_of(range, values_[range], progress_, options_.workers);
+  // The copy counts the samples for which the last rate was chosen, as far as they were known then.
+  state.samples = samples_of_all();
+  return state;
 }
 
 }  // namespace starling::core

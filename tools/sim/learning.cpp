@@ -187,6 +187,7 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
       .data = training->data.data,
       .model = learning.model->print(),
       .optimizer = models::print(train.optimizer),
+      .exchange = train.job.exchange,
       .compression = models::compresses(train.compression) ? models::print(train.compression) : "",
       .batch = actor::print_batch(train),
       .shards = core::has_servers(job.mode) ? learning.options.protocol.shards : 0};

@@ -30,6 +30,7 @@ struct LearningDescription {
   std::string data;
   std::string model;
   std::string optimizer;
+  std::string exchange = {};
   /// Empty if workers send whole gradients.
   std::string compression = {};
   std::string batch = {};

@@ -7,6 +7,7 @@
 
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/report/table.hpp"
 #include "starling/tools/sim/barrier_messages.hpp"
@@ -191,6 +192,7 @@ void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier
     json["data"] = job.learned->data;
     json["model"] = job.learned->model;
     json["optimizer"] = job.learned->optimizer;
+    json["exchange"] = job.learned->exchange;
     if (!job.learned->compression.empty()) json["compression"] = job.learned->compression;
     if (const auto count = parse_count(job.learned->batch))
       json["batch"] = *count;
@@ -259,6 +261,8 @@ std::string describe_protocol(const SimJob& job) {
   if (job.learned) {
     text += fmt::format(": {}, {}, {}, batch {}", job.learned->data, job.learned->model,
                         job.learned->optimizer, job.learned->batch);
+    if (job.learned->exchange != core::exchange_types().front().name)
+      text += ", exchange " + job.learned->exchange;
     if (!job.learned->compression.empty()) text += ", compression " + job.learned->compression;
     if (job.learned->shards > 0) text += ", " + print_count(job.learned->shards, "shard");
   }

@@ -102,15 +102,15 @@ Result<void> check_exchange(std::string_view name, Mode mode) {
 Result<void> check_barrier_of_exchange(std::string_view name, Mode mode,
                                        const barrier::Barrier& barrier,
                                        const barrier::Recheck& recheck, std::size_t workers) {
-  const ExchangeType* type = find_exchange(name);
-  const bool is_barrier = type != nullptr && type->is_barrier && type->supports(mode);
-  if (auto valid = check(mode, barrier, recheck, workers, is_barrier); !valid) return valid;
   if (auto valid = check_exchange(name, mode); !valid) return valid;
+  const ExchangeType* type = find_exchange(name);
+  const bool is_barrier = type->is_barrier;
+  if (auto valid = check(mode, barrier, recheck, workers, is_barrier); !valid) return valid;
   // The model of bsp, and of absp, is that after a round.
   if (type->model_lags && barrier::is_bsp(barrier))
     return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
                  " has no rounds; valid: ssp:s=1, or another exchange"};
-  if (is_barrier && !barrier::is_bsp(barrier))
+  if (is_barrier && (!barrier::is_bsp(barrier) || barrier::hands_in_early(barrier)))
     return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
                  " itself makes all workers wait for each other, as barrier bsp does; "
                  "valid: barrier bsp, or another exchange"};

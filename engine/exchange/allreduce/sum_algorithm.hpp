@@ -9,7 +9,9 @@ namespace starling::core {
 /// assumes.
 [[nodiscard]] collective::Network assumed_sum_network();
 
-/// Returns the plan for vectors of `bytes` that takes the least time over that network. Requires:
+/// Returns the plan for vectors of `bytes` that takes the least time over that network. Among more
+/// than 64 workers, only trees and halving are compared, because each worker makes the schedule for
+/// itself, and those of the other algorithms have too many messages. Requires:
 /// 1 <= workers <= allreduce_workers_max.
 [[nodiscard]] collective::Plan fastest_sum(std::size_t workers, double bytes);
 

@@ -93,7 +93,7 @@ Result<Topology> Topology::parse_links(std::string_view text) {
   std::string lines;
   for (const std::string_view link : split(text, '+')) {
     if (std::ranges::count(link, '-') != 1 || std::ranges::count(link, 'x') > 1 ||
-        link.find('x') < link.find('-'))
+        link.find('x') < link.find('-') || link.ends_with('x'))
       return Error{"link " + quote(link) + "; valid: A-B or A-BxLANES, such as 0-3x2"};
     lines += std::string{link} + "\n";
   }

@@ -39,6 +39,7 @@ TEST(Algorithms, WithMistakesAreRefused) {
       {"trees", "trees: the topology's file is missing; valid: trees:FILE"},
       {"trees:0-1+2", "trees: link '2'; valid: A-B or A-BxLANES, such as 0-3x2"},
       {"trees:0x1-2", "trees: link '0x1-2'; valid: A-B or A-BxLANES"},
+      {"trees:0-1x", "trees: link '0-1x'; valid: A-B or A-BxLANES"},
       {"trees:0-1+", "trees: link ''; valid: A-B or A-BxLANES"},
       {"trees:0-1+2-3", "trees: links: no links lead from member 0 to member 2"},
       {"trees:0-1+1-0", "trees: links:2: members 1 and 0 have a link already"},

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "starling/engine/core/training/exchanges.hpp"
+#include "starling/engine/exchange/allreduce/sum_algorithm.hpp"
 
 namespace starling::core {
 namespace {
@@ -36,6 +37,12 @@ TEST(Allreduce, IsTheBarrierBspAndNoOther) {
   EXPECT_NE(checked("allreduce:trees:0-1+1-2", "bsp", 4).find("has 3 members"), std::string::npos);
   EXPECT_NE(checked("allreduce:trees:links.txt", "bsp", 4).find("links.txt is a file"),
             std::string::npos);
+  for (const char* exchange : {"allreduce", "allreduce:ring,overlap", "average"}) {
+    EXPECT_TRUE(checked(exchange, "bsp", 4, Mode::hybrid)
+                    .starts_with("exchange: " + std::string{exchange} +
+                                 " does not work in hybrid mode; valid: mode peer"));
+    EXPECT_NE(checked(exchange, "absp").find("valid: barrier bsp"), std::string::npos);
+  }
   EXPECT_NE(checked("allreduce", "bsp", 4, Mode::central).find("does not work in central mode"),
             std::string::npos);
   EXPECT_NE(checked("gossip", "bsp").find("barrier bsp needs to see every worker's step"),
@@ -48,6 +55,16 @@ TEST(Allreduce, IsTheBarrierBspAndNoOther) {
     EXPECT_NE(checked(bad, "bsp").find("exchange: allreduce: "), std::string::npos) << bad;
   EXPECT_NE(checked("allreduce:groups:0", "bsp").find("the size of groups"), std::string::npos);
   EXPECT_NE(checked("allreduce:bcube:k=0", "bsp").find("bcube"), std::string::npos);
+}
+
+/// Each of many workers chooses for itself, so the choice must not take long.
+TEST(Allreduce, ChoosesAmongManyWorkersByFewSchedules) {
+  const auto chosen = [](std::size_t workers, double bytes) {
+    return print(fastest_sum(workers, bytes).algorithm);
+  };
+  EXPECT_EQ(chosen(256, 100), "tree");
+  EXPECT_EQ(chosen(256, 1e9), "halving");
+  EXPECT_EQ(chosen(2, 1e9), "ring");
 }
 
 }  // namespace

@@ -240,6 +240,7 @@ TEST_F(LeaderTest, ScheduleAssumesThatOthersGoOn) {
   EXPECT_EQ(sum(0), -3);
   write(0, 4);
   EXPECT_NEAR(sum(0), -3.01, 1e-12) << "8 samples with those that the other has made";
+  EXPECT_EQ(exchange(0).state(0).samples, 4U) << "a checkpoint has the samples that are known";
 }
 
 TEST_F(LeaderTest, StepWithoutALossFails) {

@@ -221,7 +221,7 @@ class StaleReader : public Sabotage {
     const auto* value = payload_as<core::Value>(envelope);
     if (value == nullptr) return true;
     const auto first = first_values_.try_emplace({envelope.to, value->range}, value->value).first;
-    replace_payload(envelope, core::Value{value->range, value->at, first->second});
+    replace_payload(envelope, core::Value{value->range, value->after_step, first->second});
     return true;
   }
 

@@ -154,6 +154,8 @@ class Follower {
       std::vector<core::RangeState>& states) const;
   /// Returns the incarnation, step and samples of each worker, as it reports them.
   [[nodiscard]] std::map<core::MemberId, core::LedgerEntry> worker_entries() const;
+  [[nodiscard]] Result<std::vector<core::RangeState>> read_paused(const core::Layout& layout,
+                                                                  const FetchTimeouts& timeouts);
   /// Reads all ranges. With `with_state`, also reads the optimiser's state and
   /// the ledgers, and renews the pause meanwhile.
   [[nodiscard]] Result<std::vector<core::RangeState>> read(const core::Layout& layout,

@@ -130,6 +130,28 @@ Result<std::vector<models::FormerDeal>> Follower::end_deal(
   return program::end_deal(deal, std::move(taken), options, samples, samples_taken, states);
 }
 
+/// Reads the states of all ranges between two moments at which all workers are paused, at the same
+/// steps: none has pushed while the ranges were read. If all workers wait for a sum, they count as
+/// paused, and make one step more when they have it; then the ranges are read again.
+Result<std::vector<core::RangeState>> Follower::read_paused(const core::Layout& layout,
+                                                            const FetchTimeouts& timeouts) {
+  constexpr int reads_max = 4;
+  if (auto paused = await_pause(); !paused) return std::move(paused).error();
+  for (int i = 0; i < reads_max; ++i) {
+    const auto entries = worker_entries();
+    auto states = read(layout, true, timeouts);
+    if (!states) return std::move(states).error();
+    if (auto paused = await_pause(); !paused) return std::move(paused).error();
+    const auto now = worker_entries();
+    if (now == entries) return states;
+    const auto is_same = [&](const auto& one, const auto& other) {
+      return one.first == other.first && one.second.incarnation == other.second.incarnation;
+    };
+    if (!std::ranges::equal(now, entries, is_same)) return Error{"members came or went"};
+  }
+  return Error{"workers made steps in a pause"};
+}
+
 Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::TrainOptions& options,
                                      std::uint64_t samples, FetchTimeouts timeouts) {
   // Checked before the pause, so that workers do not pause for a cut that cannot be complete.
@@ -139,16 +161,10 @@ Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::Tr
     Follower& follower;
   } const end_pause{*this};
   if (!pause(pause_time)) return Error{"not all nodes answer"};
-  if (auto paused = await_pause(); !paused) return std::move(paused).error();
-  const auto entries = worker_entries();
   timeouts.reply = std::min<std::chrono::milliseconds>(timeouts.reply, pause_time - pause_renewal);
-  auto states = read(layout, true, timeouts);
+  auto states = read_paused(layout, timeouts);
   if (!states) return std::move(states).error();
-  // If all workers are still paused, at the same steps as before, none has pushed while the ranges
-  // were read. A worker that has just passed the barrier counts as paused only once it has read the
-  // model.
-  if (auto paused = await_pause(); !paused) return std::move(paused).error();
-  if (worker_entries() != entries) return Error{"members came or went"};
+  const auto entries = worker_entries();
   for (const core::RangeState& state : *states) {
     const auto slots = models::slots(options.optimizer) * layout.ranges[state.range].count;
     if (!state.slots.empty() && state.slots.count != slots)
