@@ -272,11 +272,12 @@ collective::Plan fastest_sum(std::size_t workers, double bytes) {
     if (plan.cost.seconds < fastest.cost.seconds) fastest = std::move(plan);
   };
   compare(collective::DoubleTree{});
-  // Halving has a message for each pair of workers, so its schedule is made only if it may win.
+  // Halving has a message for each pair of workers, so its schedule is made only if it is faster by
+  // more than a hundredth.
   const double n = static_cast<double>(workers);
   const double halving = 2 * std::floor(std::log2(n)) * network.latency_s +
                          2 * (n - 1) / n * bytes / network.bytes_per_second;
-  if (halving < fastest.cost.seconds) compare(collective::Halving{});
+  if (halving < 0.99 * fastest.cost.seconds) compare(collective::Halving{});
   return fastest;
 }
 

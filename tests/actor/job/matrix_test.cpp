@@ -51,7 +51,8 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
 
       const auto& type = core::exchange_type(exchange);
       const bool is_barrier = type.is_barrier && type.supports(options.job.mode);
-      const bool has_other_barrier = is_barrier && !barrier::is_bsp(options.job.barrier);
+      const bool has_other_barrier = is_barrier && (!barrier::is_bsp(options.job.barrier) ||
+                                                    barrier::hands_in_early(options.job.barrier));
       const bool has_no_rounds = type.model_lags && barrier::is_bsp(options.job.barrier);
       const bool needs_all_steps =
           mode != "central" && !is_barrier && barrier::needs_every_step(options.job.barrier);
@@ -62,12 +63,12 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
           has_other_barrier || has_no_rounds) {
         ASSERT_FALSE(outcome.ok());
         EXPECT_NE(
-            outcome.error().message.find(needs_questions       ? "needs workers that ask each other"
+            outcome.error().message.find(needs_peers           ? "does not work in"
+                                         : needs_questions     ? "needs workers that ask each other"
                                          : needs_all_steps     ? "needs to see every worker's step"
                                          : sample_is_too_large ? "cannot be drawn among"
                                          : has_other_barrier   ? "wait for each other"
-                                         : has_no_rounds       ? "has no rounds"
-                                                               : "does not work in"),
+                                                               : "has no rounds"),
             std::string::npos);
         continue;
       }

@@ -261,7 +261,7 @@ class NodesThatDie : public NodesWithFlows {
  protected:
   Json check(bool kills_coordinator) {
     work_.write("links.txt", many_links());
-    const std::string flow = "pagerank links.txt --iterations 12 --parts 6 --quiet --output ";
+    const std::string flow = "pagerank links.txt --iterations 60 --parts 6 --quiet --output ";
     EXPECT_EQ(starling(work_, "run " + flow + "alone").code, 0);
     Process submitted{work_, STARLING_PROGRAM,
                       words("submit" + to(1) + "--workers 5 --json --flow " + flow + "out")};
