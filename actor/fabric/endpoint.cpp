@@ -8,6 +8,7 @@
 #include <rdma/fi_rma.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -75,6 +76,22 @@ void remove_dead_names() {
   }
 }
 
+/// An endpoint's memory that the system keeps under its name. A process that writes to it ends with
+/// a signal if the system has no room left.
+constexpr std::uint64_t shared_bytes_min = std::uint64_t{128} << 20U;
+
+/// Returns an Error if /dev/shm has no room for an endpoint and some others.
+Result<void> check_shared_memory() {
+  struct statvfs room {};
+  if (::statvfs("/dev/shm", &room) != 0)
+    return Error{std::string{"provider shm needs /dev/shm: "} + std::strerror(errno)};
+  const std::uint64_t free = std::uint64_t{room.f_bavail} * room.f_frsize;
+  if (free >= shared_bytes_min) return {};
+  return Error{"provider shm needs " + std::to_string(shared_bytes_min >> 20U) +
+               " MiB in /dev/shm, and " + std::to_string(free >> 20U) +
+               " are free; valid: more room there, or another provider"};
+}
+
 Result<Info> find(Provider provider, const std::string& source) {
   const Info hints{fi_allocinfo()};
   if (!hints) return Error{"no memory for libfabric"};
@@ -104,7 +121,10 @@ class Endpoint::Impl {
   explicit Impl(Provider provider) : provider_(provider) {}
 
   Result<void> open(const std::string& host) {
-    if (provider_ == Provider::shm) remove_dead_names();
+    if (provider_ == Provider::shm) {
+      remove_dead_names();
+      if (auto has_room = check_shared_memory(); !has_room) return has_room;
+    }
     auto info = find(provider_, provider_ == Provider::shm ? name_of(::getpid()) : host);
     if (!info) return std::move(info).error();
     info_ = *std::move(info);
