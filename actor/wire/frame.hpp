@@ -32,7 +32,7 @@ enum class Kind : std::uint8_t {
   control = 2,
   /// Certificates and revocations (security/credentials.hpp).
   credentials = 3,
-  /// A message by which transports prepare one-sided writes (fabric_frames.hpp).
+  /// A message by which transports prepare one-sided writes (fabric_links.hpp).
   fabric = 4,
 };
 

@@ -10,7 +10,7 @@ namespace starling::core {
 bool exchange_compresses(const models::Compression& compression, std::string_view exchange) {
   const ExchangeType& type = exchange_type(exchange);
   return models::compresses(compression) && !models::sends_few_elements(compression) &&
-         type.content != ExchangeContent::updates && type.rounds;
+         type.content != ExchangeContent::updates && type.can_round;
 }
 
 Result<void> check_compression(const models::Compression& compression, std::string_view exchange,
@@ -22,7 +22,7 @@ Result<void> check_compression(const models::Compression& compression, std::stri
   const bool sends_few = models::sends_few_elements(compression);
   const auto is_valid = [&](const ExchangeType& type) {
     return type.content == ExchangeContent::updates ||
-           (sends_few ? type.content == ExchangeContent::sums : type.rounds);
+           (sends_few ? type.content == ExchangeContent::sums : type.can_round);
   };
   const auto refuse = [&](const std::string& why, const std::string& valid) {
     return Error{"compression " + models::print(compression) + ": " + why + "; valid: " + valid};
@@ -32,7 +32,7 @@ Result<void> check_compression(const models::Compression& compression, std::stri
     return refuse(
         "members of exchange " + std::string{exchange} +
             " send models to each other, and no gradients",
-        "exchange " + exchanges_where(is_valid) + (type.rounds ? ", or compression bf16" : ""));
+        "exchange " + exchanges_where(is_valid) + (type.can_round ? ", or compression bf16" : ""));
   if (barrier::moves_with_descent(barrier))
     return refuse("barrier " + barrier::print(barrier) + " measures the loss by whole gradients",
                   "another barrier, as tuned:waiting=5%");

@@ -17,8 +17,8 @@ template <Exchange E>
 ExchangeType type_of() {
   Result<void> (*check_argument)(std::string_view) = nullptr;
   if constexpr (requires { &E::check_argument; }) check_argument = &E::check_argument;
-  bool rounds = false;
-  if constexpr (requires { E::rounds; }) rounds = E::rounds;
+  bool can_round = false;
+  if constexpr (requires { E::can_round; }) can_round = E::can_round;
   bool model_lags = false;
   if constexpr (requires { E::model_lags; }) model_lags = E::model_lags;
   Result<void> (*check_workers)(std::string_view, std::size_t) = nullptr;
@@ -31,7 +31,7 @@ ExchangeType type_of() {
           .gathers = E::gathers,
           .is_barrier = E::is_barrier,
           .content = E::content,
-          .rounds = rounds,
+          .can_round = can_round,
           .places_ranges = E::places_ranges,
           .model_lags = model_lags,
           .answerer = &E::answerer,

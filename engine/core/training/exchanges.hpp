@@ -63,7 +63,7 @@ struct ExchangeType {
   bool gathers;
   bool is_barrier;
   ExchangeContent content;
-  bool rounds;
+  bool can_round;
   bool places_ranges;
   bool model_lags;
   std::optional<MemberId> (*answerer)(const Configuration& configuration, RangeId range);

@@ -55,7 +55,7 @@ class Rounds {
   static constexpr bool gathers = false;
   static constexpr bool is_barrier = true;
   static constexpr bool places_ranges = false;
-  static constexpr bool rounds = true;
+  static constexpr bool can_round = true;
   /// Refuses more workers than a sum can have.
   [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
 

@@ -1,8 +1,6 @@
 #include "starling/engine/sim/exchange_steps/sum_exchange.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <initializer_list>
 #include <limits>
 #include <string>
 #include <utility>
@@ -22,11 +20,8 @@ double in_ns(Time time) { return static_cast<double>(time.count()); }
 /// that of the same ones which takes the least time if all take part at once.
 collective::Algorithm choose_algorithm(std::size_t workers, double bytes) {
   if (workers <= core::allreduce_workers_max) return core::fastest_sum(workers, bytes).algorithm;
-  const auto size = static_cast<std::size_t>(std::ceil(std::sqrt(workers)));
   std::vector<std::pair<double, collective::Algorithm>> candidates;
-  for (const collective::Algorithm& algorithm : std::initializer_list<collective::Algorithm>{
-           collective::Ring{}, collective::BinomialTree{}, collective::DoubleTree{},
-           collective::Halving{}, collective::Parts{}, collective::Groups{size}}) {
+  for (const collective::Algorithm& algorithm : collective::common_algorithms(workers)) {
     std::vector<double> times(workers);
     SumClock{algorithm, workers, bytes, core::assumed_sum_network()}.run(times);
     candidates.emplace_back(std::ranges::max(times), algorithm);

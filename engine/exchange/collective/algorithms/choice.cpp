@@ -13,11 +13,14 @@ Result<Plan> make_plan(const Algorithm& algorithm, const Task& task, const Netwo
   return Plan{algorithm, *std::move(schedule), *costs};
 }
 
+std::vector<Algorithm> common_algorithms(std::size_t members) {
+  const auto size = static_cast<std::size_t>(std::ceil(std::sqrt(members)));
+  return {Ring{}, BinomialTree{}, DoubleTree{}, Halving{}, Parts{}, Groups{size}};
+}
+
 Result<std::vector<Plan>> make_plans(const Task& task, const Network& network) {
-  const auto size = static_cast<std::size_t>(std::ceil(std::sqrt(task.members)));
   std::vector<Plan> plans;
-  for (const Algorithm& algorithm : std::initializer_list<Algorithm>{
-           Ring{}, BinomialTree{}, DoubleTree{}, Halving{}, Parts{}, Groups{size}}) {
+  for (const Algorithm& algorithm : common_algorithms(task.members)) {
     auto plan = make_plan(algorithm, task, network);
     if (!plan) return std::move(plan).error();
     plans.push_back(*std::move(plan));

@@ -27,10 +27,13 @@ struct Task {
 [[nodiscard]] Result<Plan> make_plan(const Algorithm& algorithm, const Task& task,
                                      const Network& network);
 
-/// Returns the plans of all algorithms for members with one port each, the fastest first; of
-/// equally fast ones, that of the algorithm that comes first in the list. Groups have about
-/// sqrt(members) members. Refuses what make_schedule() refuses for all algorithms alike.
-/// Requires: the network has no topology.
+/// Returns the algorithms for any number of members with one port each and no topology. Groups have
+/// about sqrt(members) members.
+[[nodiscard]] std::vector<Algorithm> common_algorithms(std::size_t members);
+
+/// Returns the plans of common_algorithms(), the fastest first; of equally fast ones, that of the
+/// algorithm that comes first in the list. Refuses what make_schedule() refuses for all algorithms
+/// alike. Requires: the network has no topology.
 [[nodiscard]] Result<std::vector<Plan>> make_plans(const Task& task, const Network& network);
 
 }  // namespace starling::collective
