@@ -100,7 +100,7 @@ class JobRunner {
     std::vector<MemberActor> members;
     for (core::RangeId range = 0; range < layout_->ranges.size(); ++range)
       members.push_back(directory_->members.at(
-          core::exchange_type(options_.exchange).answerer(*configuration_, range).value()));
+          core::exchange_answerer(options_.exchange, *configuration_, range).value()));
     return members;
   }
 

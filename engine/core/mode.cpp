@@ -31,12 +31,13 @@ Result<Mode> parse_mode(std::string_view text) {
 std::string print(Mode mode) { return mode_names[static_cast<std::size_t>(mode)]; }
 
 Result<void> check(Mode mode, const barrier::Barrier& barrier, const barrier::Recheck& recheck,
-                   std::size_t workers, bool is_exchange_barrier) {
+                   std::size_t workers, bool is_exchange_barrier, std::string_view alternative) {
   if (workers == 0) return Error{"workers=0: a job needs at least 1 worker"};
   if (!keeps_steps_centrally(mode) && !is_exchange_barrier && barrier::needs_every_step(barrier))
     return Error{"barrier " + barrier::print(barrier) +
                  " needs to see every worker's step, which no one does in " + print(mode) +
-                 " mode; valid there: " + distributed_barriers(workers) + "or use mode central"};
+                 " mode; valid there: " + distributed_barriers(workers) + "or use " +
+                 std::string{alternative}};
   if (!keeps_steps_centrally(mode) && recheck.arrival)
     return Error{"recheck arrival works in central mode only; valid in " + print(mode) +
                  " mode: notify, interval:5ms, notify+interval:auto"};

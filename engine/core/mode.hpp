@@ -35,9 +35,11 @@ enum class Mode {
 /// barrier draws larger samples than it has workers, or if no member sees every worker's step in
 /// `mode`, and the barrier needs every step or the recheck policy is `arrival`; or if a coordinator
 /// does, and the barrier is weighted. `is_exchange_barrier`: the job's exchange is itself the
-/// barrier (exchange.hpp), so no member needs to see every step.
+/// barrier (exchange.hpp), so no member needs to see every step. `alternative` is the last advice
+/// for a barrier that needs every step.
 [[nodiscard]] Result<void> check(Mode mode, const barrier::Barrier& barrier,
                                  const barrier::Recheck& recheck, std::size_t workers,
-                                 bool is_exchange_barrier = false);
+                                 bool is_exchange_barrier = false,
+                                 std::string_view alternative = "mode central");
 
 }  // namespace starling::core

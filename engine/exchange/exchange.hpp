@@ -134,7 +134,7 @@ template <class E>
 concept Exchange = requires(E exchange, const E& constant, const typename E::Context& context,
                             const ConfigurationPtr& configuration, ExchangeOptions options,
                             Step step, const Ended& ended, const Snapshot& snapshot, RangeId range,
-                            const Rows& rows) {
+                            const Rows& rows, std::string_view name) {
   /// The name in the grammar of flags.
   { E::name } -> std::convertible_to<std::string_view>;
   /// The arguments that may follow the name and a colon; the first one is the default. If others
@@ -191,8 +191,9 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   // --- for observers and actors that are not members ---
   /// Answers with the states of the ranges for which this member answers.
   exchange.on(context, snapshot);
-  /// Returns the member that answers for the range in a configuration.
-  { E::answerer(*configuration, range) } -> std::same_as<std::optional<MemberId>>;
+  /// Returns the member that answers for the range in a configuration. `name` is that of the
+  /// options.
+  { E::answerer(name, *configuration, range) } -> std::same_as<std::optional<MemberId>>;
   /// Returns true if this member answers for the range: it is the answerer and has the values.
   { constant.answers_for(range) } -> std::same_as<bool>;
   /// Returns the current values of the range, or of rows of it; nullopt if this member does not

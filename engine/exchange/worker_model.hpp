@@ -74,7 +74,8 @@ class WorkerModel {
     observe_states(*this, context, request, values_.size());
   }
 
-  [[nodiscard]] static std::optional<MemberId> answerer(const Configuration& configuration,
+  [[nodiscard]] static std::optional<MemberId> answerer(std::string_view,
+                                                        const Configuration& configuration,
                                                         RangeId) {
     return first_worker(configuration);
   }

@@ -105,7 +105,12 @@ Result<void> check_barrier_of_exchange(std::string_view name, Mode mode,
   if (auto valid = check_exchange(name, mode); !valid) return valid;
   const ExchangeType* type = find_exchange(name);
   const bool is_barrier = type->is_barrier;
-  if (auto valid = check(mode, barrier, recheck, workers, is_barrier); !valid) return valid;
+  std::string_view alternative = "mode central";
+  if (!type->supports(Mode::central))
+    alternative =
+        barrier::is_bsp(barrier) ? "exchange allreduce" : "exchange owners in mode central";
+  if (auto valid = check(mode, barrier, recheck, workers, is_barrier, alternative); !valid)
+    return valid;
   // The model of bsp, and of absp, is that after a round.
   if (type->model_lags && barrier::is_bsp(barrier))
     return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +

@@ -66,7 +66,8 @@ struct ExchangeType {
   bool can_round;
   bool places_ranges;
   bool model_lags;
-  std::optional<MemberId> (*answerer)(const Configuration& configuration, RangeId range);
+  std::optional<MemberId> (*answerer)(std::string_view name, const Configuration& configuration,
+                                      RangeId range);
   /// Refuses a number of workers that the exchange cannot have. nullptr if it can have any.
   Result<void> (*check_workers)(std::string_view name, std::size_t workers);
   AnyExchange (*make)(ExchangeOptions options);
@@ -76,6 +77,13 @@ struct ExchangeType {
 [[nodiscard]] std::span<const ExchangeType> exchange_types();
 /// The name may have an argument, as in "gossip:ring". Requires: check_exchange(name).
 [[nodiscard]] const ExchangeType& exchange_type(std::string_view name);
+
+/// Returns the member that answers for a range. Requires: check_exchange(name).
+[[nodiscard]] inline std::optional<MemberId> exchange_answerer(std::string_view name,
+                                                               const Configuration& configuration,
+                                                               RangeId range) {
+  return exchange_type(name).answerer(name, configuration, range);
+}
 
 /// Returns the names of the exchanges for which `is_valid` is true, as "owners, broadcast".
 template <class IsValid>

@@ -346,7 +346,7 @@ Result<MemberId> Training::addressee(const Configuration& now, std::optional<Mem
     if (question.range >= count)
       return Error{"range " + std::to_string(question.range) + ": valid: below " +
                    std::to_string(count)};
-    if (!to) to = exchange_type(options_->exchange.name).answerer(now, question.range);
+    if (!to) to = exchange_answerer(options_->exchange.name, now, question.range);
   }
   if (!to) return Error{"no member is named"};
   return *to;

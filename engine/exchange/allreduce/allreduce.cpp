@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view overlap = "overlap";
 constexpr std::string_view comma_overlap = ",overlap";
+constexpr std::string_view overlap_comma = "overlap,";
 
 Result<AllreduceRule> parse_argument(std::string_view argument) {
   AllreduceRule rule;
@@ -28,6 +29,9 @@ Result<AllreduceRule> parse_argument(std::string_view argument) {
   const bool is_known = std::ranges::any_of(examples, [&](std::string_view example) {
     return example.substr(0, example.find(':')) == name;
   });
+  if (argument.starts_with(overlap_comma))
+    return Error{"exchange: allreduce: " + quote(argument) + " is unknown; valid: " +
+                 std::string{argument.substr(overlap_comma.size())} + ",overlap"};
   if (!is_known || name == overlap)
     return Error{"exchange: allreduce: " + quote(argument) + " is unknown; " +
                  suggest(argument, std::vector<std::string>{examples.begin(), examples.end()})};
@@ -53,9 +57,21 @@ std::string print(const AllreduceRule& rule) {
 
 AllreduceExchange::AllreduceExchange(const ExchangeOptions& options)
     : Rounds(options, [&] {
-        AllreduceRule rule = parse_allreduce(options.name).value();
-        return RoundsOptions{.algorithm = std::move(rule.algorithm), .overlaps = rule.overlaps};
+        const AllreduceRule rule = parse_allreduce(options.name).value();
+        return RoundsOptions{.algorithm = rule.algorithm,
+                             .overlaps = rule.overlaps,
+                             .shards_optimizer = rule.shards_optimizer()};
       }()) {}
+
+bool AllreduceRule::shards_optimizer() const { return algorithm == collective::Parts::name; }
+
+std::optional<MemberId> AllreduceExchange::answerer(std::string_view name,
+                                                    const Configuration& configuration,
+                                                    RangeId range) {
+  const auto rule = parse_allreduce(name);
+  return rule.ok() && rule->shards_optimizer() ? primary_of(configuration, range)
+                                               : first_worker(configuration);
+}
 
 Result<void> AllreduceExchange::check_argument(std::string_view argument) {
   if (auto rule = parse_argument(argument); !rule) return rule.error();

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,8 @@ struct AllreduceRule {
   /// that at w(k - 2).
   bool overlaps = false;
 
+  /// RoundsOptions::shards_optimizer: true for the algorithm "parts".
+  [[nodiscard]] bool shards_optimizer() const;
   bool operator==(const AllreduceRule&) const = default;
 };
 
@@ -49,6 +52,10 @@ class AllreduceExchange : public Rounds {
   [[nodiscard]] static Result<void> check_argument(std::string_view argument);
   /// Refuses a number of workers that the algorithm cannot have.
   [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
+  /// The primary of the range if the state of the optimizer is in shards.
+  [[nodiscard]] static std::optional<MemberId> answerer(std::string_view name,
+                                                        const Configuration& configuration,
+                                                        RangeId range);
 };
 
 static_assert(Exchange<AllreduceExchange>);

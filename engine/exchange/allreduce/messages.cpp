@@ -1,5 +1,8 @@
 #include "starling/engine/exchange/allreduce/messages.hpp"
 
+#include <algorithm>
+#include <functional>
+
 namespace starling::core {
 namespace {
 
@@ -21,11 +24,17 @@ bool is_valid(const ExchangeScope& scope, const SumProgress& progress) {
 }
 
 bool is_valid(const ExchangeScope& scope, const RoundReport& report) {
-  return is_workers(scope, report.epoch) && report.round.value_or(0) < barrier::finished;
+  const auto are_valid = [&](const std::vector<RangeId>& ranges) {
+    return std::ranges::adjacent_find(ranges, std::greater_equal<>{}) == ranges.end() &&
+           (ranges.empty() || scope.has_range(ranges.back()));
+  };
+  return is_workers(scope, report.epoch) && report.round.value_or(0) < barrier::finished &&
+         are_valid(report.state) && are_valid(report.next_state);
 }
 
 bool is_valid(const ExchangeScope& scope, const CatchUpRequest& request) {
-  return is_workers(scope, request.epoch) && scope.has_range(request.range);
+  return is_workers(scope, request.epoch) && scope.has_range(request.range) &&
+         request.round < barrier::finished;
 }
 
 bool is_valid(const ExchangeScope& scope, const CatchUpReply& reply) {

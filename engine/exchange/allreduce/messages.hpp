@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "starling/engine/exchange/collective/executor.hpp"
 #include "starling/engine/exchange/exchange.hpp"
@@ -48,21 +49,32 @@ struct RoundReport {
   Epoch epoch = 0;
   /// The last round that the sender has completed; nullopt if it has no copy of the model.
   std::optional<Step> round;
+  /// If the state of the optimizer is in shards: the ranges, ascending, whose state the sender has
+  /// after this round, and those whose values and state it knows after the next round.
+  std::vector<RangeId> state{};
+  std::vector<RangeId> next_state{};
 
   static constexpr std::string_view name = "round-report";
-  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.round); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.epoch, m.round, m.state, m.next_state);
+  }
 };
 
-/// Worker to one that has completed a later round: asks for a range of its model.
+/// Worker to one that has what it lacks: asks for a range of the model after a round.
 struct CatchUpRequest {
   Epoch epoch = 0;
   RangeId range = 0;
+  Step round = 0;
+  /// True if it lacks the state of the optimizer.
+  bool wants_state = true;
 
   static constexpr std::string_view name = "catch-up-request";
-  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.range); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.epoch, m.range, m.round, m.wants_state);
+  }
 };
 
-/// Answers a CatchUpRequest.
+/// Answers a CatchUpRequest. Without the state of the optimizer if it was not asked for.
 struct CatchUpReply {
   Epoch epoch = 0;
   RangeId range = 0;

@@ -7,12 +7,17 @@
 ///   for each worker, the numbers of steps and samples of its update.
 /// So all learn from the sum itself whose updates it contains.
 ///
+/// With OptimizerShards, the workers that have the state of a range apply its sum, and all others
+/// get the new values in place of the sum. Each range is followed by the numbers of all
+/// workers then.
+///
 /// With a SumResidual, each piece is sent with the precision of bfloat16. The rounding errors of
 /// the sums that a worker sends are added to its vector of the next round. A round's sum and all
 /// residuals after it add up to the vectors and residuals before it.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +27,7 @@
 
 #include "starling/engine/core/update.hpp"
 #include "starling/engine/exchange/allreduce/messages.hpp"
+#include "starling/engine/exchange/allreduce/optimizer_shards.hpp"
 #include "starling/engine/exchange/applier.hpp"
 #include "starling/engine/exchange/collective/algorithms/algorithm.hpp"
 
@@ -36,7 +42,7 @@ inline constexpr Step sum_steps_max = Step{1} << 16U;
 /// The rounding errors of a worker's elements, until a round contains them. It outlives the sums
 /// of one configuration.
 struct SumResidual {
-  /// The errors of completed rounds, by element of the vector; empty if there are none.
+  /// The errors of completed rounds, at SumPlaces::errors; empty if there are none.
   std::vector<float> errors;
   /// The errors of the round in progress; empty if there is none.
   std::vector<float> pending;
@@ -61,7 +67,13 @@ struct RoundSumOptions {
   collective::Rank self = 0;
   /// nullptr: elements are sent with all their bits. Requires else: they are floats.
   std::shared_ptr<SumResidual> residual = nullptr;
+  /// Where the state of the optimizer is; nullptr: each worker has all of it. `algorithm` has no
+  /// effect with shards.
+  std::shared_ptr<const OptimizerShards> shards = nullptr;
 };
+
+/// The values of some ranges after a round, with the state of the optimizer.
+using ShardValues = std::map<RangeId, RangeValues>;
 
 /// The numbers of steps and samples from which a worker's update in a sum was computed.
 struct SumPart {
@@ -82,8 +94,10 @@ class RoundSum {
   /// True if the next sum can be started: the one before is complete, and not too many are open.
   [[nodiscard]] virtual bool can_start() const = 0;
   /// Starts the next sum with this worker's update, which is of so many steps, or without one.
-  /// Requires: can_start(); if there is an update, 1 <= steps <= sum_steps_max.
-  virtual void start(Sends& out, const Update* update, Step steps) = 0;
+  /// `ranges` are the values to which the sum will be applied. Requires: can_start(); if there is
+  /// an update, 1 <= steps <= sum_steps_max.
+  virtual void start(Sends& out, const Update* update, Step steps,
+                     const std::vector<RangeValues>& ranges) = 0;
   /// Takes a message from the worker at a position; ignores those that no correct worker sends.
   virtual void on(Sends& out, collective::Rank from, const SumPiece& piece) = 0;
   virtual void on(Sends& out, collective::Rank from, const SumProgress& progress) = 0;
@@ -95,6 +109,10 @@ class RoundSum {
   [[nodiscard]] virtual std::vector<std::optional<SumPart>> parts() const = 0;
   /// Applies the sum to the ranges, and takes it. Requires: is_complete().
   virtual void apply(std::vector<RangeValues>& ranges) = 0;
+  /// Returns the values of the ranges of this worker's shards after the sum in progress, which
+  /// must not go on then; none if this worker does not know all of them. If any worker has
+  /// completed the sum, those that have the shards know them.
+  [[nodiscard]] virtual ShardValues take_shard_values() { return {}; }
 };
 
 /// How a sum is cut, so that its pieces are small, and few of them are in flight.

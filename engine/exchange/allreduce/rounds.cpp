@@ -9,17 +9,6 @@
 #include "starling/engine/exchange/allreduce/adding_applier.hpp"
 
 namespace starling::core {
-namespace {
-
-/// Returns the same values with no state of an optimizer.
-RangeValues without_slots(const RangeValues& values) {
-  RangeValues without = values;
-  without.slots = Buffer::zeros(0, values.value->element_bytes());
-  return without;
-}
-
-}  // namespace
-
 Rounds::Rounds(ExchangeOptions options, RoundsOptions rounds)
     : options_(std::move(options)),
       rounds_(std::move(rounds)),
@@ -28,7 +17,7 @@ Rounds::Rounds(ExchangeOptions options, RoundsOptions rounds)
       pending_snapshot_(options_.pending_snapshot) {
   STARLING_CHECK(rounds_.every >= 1 && rounds_.every <= sum_steps_max);
   STARLING_CHECK(rounds_.sums_changes || rounds_.every == 1);
-  STARLING_CHECK(!rounds_.sums_changes || !rounds_.overlaps);
+  STARLING_CHECK(!rounds_.sums_changes || (!rounds_.overlaps && !rounds_.shards_optimizer));
 }
 
 Result<void> Rounds::check_workers(std::string_view name, std::size_t workers) {
@@ -130,11 +119,11 @@ void Rounds::go_on(const Context& context) {
 void Rounds::start_sum(RoundSum::Sends& out) {
   if (!rounds_.sums_changes) {
     const Write* write = next_write();
-    return sum_->start(out, write != nullptr ? &write->update : nullptr, 1);
+    return sum_->start(out, write != nullptr ? &write->update : nullptr, 1, model_);
   }
-  if (own_.steps == 0) return sum_->start(out, nullptr, 0);
+  if (own_.steps == 0) return sum_->start(out, nullptr, 0, base_);
   const Update changes = own_changes();
-  sum_->start(out, &changes, own_.steps);
+  sum_->start(out, &changes, own_.steps, base_);
 }
 
 /// Lets `event` act on the sum, sends its messages, and goes on.
@@ -197,142 +186,6 @@ bool Rounds::on(const Context& context, MemberId from, const SumProgress& progre
   return true;
 }
 
-// --- members ------------------------------------------------------------------------------------
-
-/// A complete sum that waits for the worker's next step is applied now: it might be the only one
-/// with the last update of a worker that is gone.
-void Rounds::on_configuration(const Context& context, const ConfigurationPtr& next, Epoch former) {
-  if (is_ready_ && sum_->is_complete()) complete_round(context);
-  configuration_ = next;
-  if (!options_.self.works) return;
-  begin_epoch(context);
-  if (former == 0 && next->epoch == 1) {
-    take_initial_states();
-    is_ready_ = true;
-    return;
-  }
-  const auto round = has_model() ? std::optional{round_} : std::nullopt;
-  for (const MemberIncarnation& worker : workers_)
-    if (worker.id != options_.self.id) context.send(worker.id, RoundReport{next->epoch, round});
-  agree(context);
-}
-
-/// Aborts what the former configuration had in progress.
-void Rounds::begin_epoch(const Context& context) {
-  is_ready_ = false;
-  have_all_ended_ = false;
-  catch_up_.reset();
-  reports_.clear();
-  sum_.reset();
-  workers_ = other_workers(*configuration_, options_.self.id);
-  const auto place =
-      std::ranges::upper_bound(workers_, options_.self.id, {}, &MemberIncarnation::id);
-  const auto rank = static_cast<collective::Rank>(place - workers_.begin());
-  workers_.insert(place, {options_.self.id, options_.self.incarnation});
-  if (auto valid = Rounds::check_workers(options_.name, workers_.size()); !valid)
-    return context.out.push_back(Fail{
-        std::move(valid).error().within(std::to_string(workers_.size()) + " workers").message});
-  sum_ = make_round_sum({options_.layout, sum_applier_, rounds_.algorithm, options_.window,
-                         configuration_->epoch, workers_.size(), rank, residual_});
-}
-
-void Rounds::take_initial_states() {
-  for (const RangeState& state : *options_.initial_states) {
-    model_.push_back(values_of(*options_.layout, *options_.applier, state));
-    if (rounds_.sums_changes) base_.push_back(without_slots(model_.back()));
-    for (MemberId worker = 0; worker < state.ledger.size(); ++worker) {
-      const LedgerEntry& entry = state.ledger[worker];
-      if (entry.step > 0 || entry.samples > 0)
-        progress_[{worker, entry.incarnation}] = {entry.step, entry.samples};
-      round_ = std::max(round_, entry.step);
-    }
-  }
-}
-
-bool Rounds::on(const Context& context, MemberId from, const RoundReport& report) {
-  if (!is_of_now(report.epoch)) return report.epoch > configuration_->epoch;
-  reports_[from] = report.round;
-  agree(context);
-  return true;
-}
-
-/// Once all workers have reported: goes on from the latest round that any of them has, or first
-/// gets the model of this round from the worker with the lowest id that has it.
-void Rounds::agree(const Context& context) {
-  if (!sum_ || is_ready_ || catch_up_ || reports_.size() + 1 < workers_.size()) return;
-  const auto own = has_model() ? std::optional{round_} : std::nullopt;
-  auto latest = own;
-  for (const auto& [worker, round] : reports_) latest = std::max(latest, round);
-  if (!latest)
-    return context.out.push_back(
-        Fail{"no worker has a copy of the parameters; valid: start from a checkpoint"});
-  if (own == latest) {
-    is_ready_ = true;
-    return go_on(context);
-  }
-  const auto source =
-      std::ranges::find_if(reports_, [&](const auto& report) { return report.second == latest; });
-  const std::size_t ranges = options_.layout->ranges.size();
-  catch_up_ = {
-      .source = source->first, .round = *latest, .next = 0, .ranges = {}, .missing = ranges};
-  catch_up_->ranges.resize(ranges);
-  for (std::size_t i = 0; i < options_.window; ++i) ask_for_next_range(context);
-}
-
-void Rounds::ask_for_next_range(const Context& context) {
-  if (catch_up_->next == catch_up_->ranges.size()) return;
-  context.send(catch_up_->source, CatchUpRequest{configuration_->epoch, catch_up_->next++});
-}
-
-/// The model is of the round that this member has reported: no sum is complete without the one who
-/// asks.
-bool Rounds::on(const Context& context, MemberId from, const CatchUpRequest& request) {
-  if (!is_of_now(request.epoch) || !has_model()) return true;
-  auto copy = std::make_shared<ModelCopy>(ModelCopy{state(request.range), progress_of(progress_)});
-  copy->state.ledger.clear();
-  context.send(from, CatchUpReply{request.epoch, request.range, std::move(copy)});
-  return true;
-}
-
-bool Rounds::on(const Context& context, MemberId from, const CatchUpReply& reply) {
-  if (!is_of_now(reply.epoch) || !catch_up_ || catch_up_->source != from ||
-      catch_up_->ranges[reply.range] ||
-      !fits(*options_.layout, *options_.applier, reply.copy->state))
-    return true;
-  catch_up_->ranges[reply.range] =
-      values_of(*options_.layout, *options_.applier, reply.copy->state);
-  if (--catch_up_->missing == 0)
-    install(context, reply.copy->progress);
-  else
-    ask_for_next_range(context);
-  return true;
-}
-
-/// Replaces the model by the one that has come. The round that it contains contains this worker's
-/// steps, because no sum is complete without them.
-void Rounds::install(const Context& context, const std::vector<WorkerProgress>& progress) {
-  if (residual_) residual_->commit();
-  if (rounds_.sums_changes) {
-    base_.clear();
-    for (const auto& range : catch_up_->ranges) base_.push_back(without_slots(*range));
-  }
-  if (rounds_.sums_changes && has_model()) {
-    share_round();
-  } else {
-    model_.clear();
-    for (auto& range : catch_up_->ranges) model_.push_back(*std::move(range));
-  }
-  round_ = catch_up_->round;
-  progress_.clear();
-  for (const WorkerProgress& one : progress) progress_[one.worker] = {one.step, one.samples};
-  catch_up_.reset();
-  ++changes_;
-  is_ready_ = true;
-  answer_worker(context);
-  observe_round(context);
-  go_on(context);
-}
-
 // --- observers ----------------------------------------------------------------------------------
 
 void Rounds::on(const Context& context, const Snapshot& request) {
@@ -358,6 +211,13 @@ void Rounds::observe_round(const Context& context) {
     answer.request_id = request_id;
     context.observe(std::move(answer));
   }
+}
+
+bool Rounds::answers_for(RangeId range) const {
+  if (!has_copy(range) || !has_state(range)) return false;
+  const auto answerer =
+      shards_ ? std::optional{workers_[shards_->primary(range)].id} : first_worker(*configuration_);
+  return answerer == options_.self.id;
 }
 
 CopyHash Rounds::copy_hash() const {

@@ -13,6 +13,9 @@
 /// tell each other which round they have completed last. A worker that lacks the latest one, or
 /// joins, gets the model from one that has it. Then all sum the next round; a worker keeps its
 /// update until its copy contains it.
+///
+/// The state of the optimizer may be in shards (optimizer_shards.hpp): then each worker has that of
+/// some ranges only, and gets what its shards lack when the configuration changes.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "starling/engine/exchange/allreduce/catch_up.hpp"
 #include "starling/engine/exchange/allreduce/messages.hpp"
 #include "starling/engine/exchange/allreduce/round_sum.hpp"
 #include "starling/engine/exchange/whole_models.hpp"
@@ -43,6 +47,8 @@ struct RoundsOptions {
   /// True: a worker makes its next step while its last update is summed. The step reads a copy
   /// without that round, however fast the sum is. Requires: !sums_changes.
   bool overlaps = false;
+  /// True: the state of the optimizer is in shards. Requires: !sums_changes.
+  bool shards_optimizer = false;
 };
 
 /// One member's part of the exchange; see the concept Exchange for the functions. Members that do
@@ -77,13 +83,12 @@ class Rounds {
   void on(const Context&, const Ended&) {}
   void on(const Context& context, const Snapshot& request);
 
-  [[nodiscard]] static std::optional<MemberId> answerer(const Configuration& configuration,
+  [[nodiscard]] static std::optional<MemberId> answerer(std::string_view,
+                                                        const Configuration& configuration,
                                                         RangeId) {
     return first_worker(configuration);
   }
-  [[nodiscard]] bool answers_for(RangeId range) const {
-    return has_copy(range) && first_worker(*configuration_) == options_.self.id;
-  }
+  [[nodiscard]] bool answers_for(RangeId range) const;
   [[nodiscard]] std::optional<Value> value(RangeId range, const Rows& rows) const;
   [[nodiscard]] RangeState state(RangeId range) const;
   [[nodiscard]] std::vector<WorkerProgress> progress() const;
@@ -114,16 +119,6 @@ class Rounds {
   [[nodiscard]] bool is_ahead() const { return ahead_.has_value(); }
 
  private:
-  /// The copy of a later round, range by range.
-  struct CatchUp {
-    MemberId source = 0;
-    Step round = 0;
-    /// The next range to ask for.
-    RangeId next = 0;
-    std::vector<std::optional<RangeValues>> ranges;
-    std::size_t missing = 0;
-  };
-
   /// The worker's steps after the last round, which its copy contains.
   struct OwnSteps {
     Step steps = 0;
@@ -134,6 +129,12 @@ class Rounds {
   /// Returns the last step of the next round.
   [[nodiscard]] Step next_round() const { return (round_ / rounds_.every + 1) * rounds_.every; }
   [[nodiscard]] bool is_of_now(Epoch epoch) const { return epoch == configuration_->epoch; }
+  /// True if this member is to have the state of the optimizer for the range.
+  [[nodiscard]] bool keeps_state(RangeId range) const {
+    return !shards_ || shards_->has_state(rank_, range);
+  }
+  /// True if it has it, for its last round. Requires: has_model().
+  [[nodiscard]] bool has_state(RangeId range) const;
   void take_initial_states();
   void apply_to_own_copy(const Write& write);
   [[nodiscard]] Update own_changes() const;
@@ -141,8 +142,10 @@ class Rounds {
   void share_round();
   void begin_epoch(const Context& context);
   void agree(const Context& context);
+  [[nodiscard]] RoundReport report() const;
   void ask_for_next_range(const Context& context);
-  void install(const Context& context, const std::vector<WorkerProgress>& progress);
+  void install(const Context& context);
+  void install_values();
   /// True if the worker is to make its step with the present copy, or makes it.
   [[nodiscard]] bool needs_copy() const { return ahead_ && !write_ && !has_ended_; }
   /// Returns what this member gives to the next sum; nullptr if its worker has no update for it.
@@ -181,8 +184,15 @@ class Rounds {
 
   /// The workers of the configuration, ascending.
   std::vector<MemberIncarnation> workers_;
-  /// The last rounds of the other workers, as far as they have reported in this epoch.
-  std::map<MemberId, std::optional<Step>> reports_;
+  /// This one's position among them.
+  collective::Rank rank_ = 0;
+  /// nullptr unless the state of the optimizer is in shards.
+  std::shared_ptr<const OptimizerShards> shards_;
+  /// The values of its shards after the round that the last change of the configuration aborted at
+  /// this member: another worker may have completed it before.
+  ShardValues next_values_;
+  /// The reports of the other workers, as far as they have come in this epoch.
+  RoundReports reports_;
   std::optional<CatchUp> catch_up_;
   std::unique_ptr<RoundSum> sum_;
   /// nullptr unless elements are rounded before they are sent.

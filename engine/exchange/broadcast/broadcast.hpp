@@ -64,12 +64,13 @@ class BroadcastExchange {
   }
 
   /// The worker with the lowest id answers.
-  [[nodiscard]] static std::optional<MemberId> answerer(const Configuration& configuration,
+  [[nodiscard]] static std::optional<MemberId> answerer(std::string_view,
+                                                        const Configuration& configuration,
                                                         RangeId) {
     return first_worker(configuration);
   }
   [[nodiscard]] bool answers_for(RangeId range) const {
-    return has_copy(range) && answerer(*configuration_, range) == options_.self.id;
+    return has_copy(range) && first_worker(*configuration_) == options_.self.id;
   }
   [[nodiscard]] std::optional<Value> value(RangeId range, const Rows& rows) const;
   [[nodiscard]] RangeState state(RangeId range) const;

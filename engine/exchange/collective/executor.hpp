@@ -75,6 +75,14 @@ struct Send {
   Message<Element> message;
 };
 
+/// A slice of a chunk, and where it is in the vector.
+struct SliceId {
+  ChunkId chunk = 0;
+  std::uint32_t slice = 0;
+  /// The index of its first element.
+  std::size_t first = 0;
+};
+
 /// The collective is finished at this member. Chunks of which it is not a destination have no
 /// meaning in `values`.
 template <class Element>
@@ -97,14 +105,14 @@ struct ExecutorOptions {
 template <class Element>
 class Executor {
  public:
-  /// Called before elements are sent, with the index of the first one in the member's values. May
-  /// change them: the member goes on with the changed ones. Must not change those that it has
-  /// changed before.
-  using BeforeSend = std::function<void(std::size_t first, std::span<Element> elements)>;
+  /// Called with the elements of a slice before they are sent, and after they were received and
+  /// added or copied. May change them: the member goes on with the changed ones.
+  using Hook = std::function<void(const Instruction& instruction, const SliceId& slice,
+                                  std::span<Element> elements)>;
 
   /// Requires: options in their bounds.
-  explicit Executor(ExecutorOptions options = {}, BeforeSend before_send = {})
-      : options_(options), before_send_(std::move(before_send)) {
+  explicit Executor(ExecutorOptions options = {}, Hook hook = {})
+      : options_(options), hook_(std::move(hook)) {
     STARLING_CHECK(options.window >= 1 && options.open_max >= 1);
   }
 
@@ -113,14 +121,25 @@ class Executor {
   /// those of all collectives that this member has started.
   void start(Effects<Element>& out, CollectiveId id, std::shared_ptr<const Program> program,
              std::vector<Element> values, std::uint32_t slices) {
-    STARLING_CHECK(!is_full() && slices >= 1 && (id > last_started_ || !has_started_));
+    auto bounds = slice_bounds(program->chunks, values.size(), slices);
+    start(out, id, std::move(program), std::move(values), std::move(bounds));
+  }
+  /// As above, but with slices of any sizes. `bounds` says where they begin: first the slices of
+  /// the first chunk, and so on; and at last the number of values. Requires also: it ascends, from
+  /// 0, and each chunk has as many slices.
+  void start(Effects<Element>& out, CollectiveId id, std::shared_ptr<const Program> program,
+             std::vector<Element> values, std::vector<std::size_t> bounds) {
+    const std::size_t chunks = program->chunks.size();
+    STARLING_CHECK(!is_full() && (id > last_started_ || !has_started_));
+    STARLING_CHECK(bounds.size() > chunks && (bounds.size() - 1) % chunks == 0 &&
+                   std::ranges::is_sorted(bounds) && bounds.back() == values.size());
     has_started_ = true;
     last_started_ = id;
     Run& run = runs_[id];
-    run.bounds = chunk_bounds(program->chunks, values.size());
+    run.slices = static_cast<std::uint32_t>((bounds.size() - 1) / chunks);
+    run.bounds = std::move(bounds);
     run.program = std::move(program);
     run.values = std::move(values);
-    run.slices = slices;
     for (const Rank to : run.program->receivers) run.finished_by[to] = 0;
     auto early = early_.extract(id);
     open_window(out, id, run);
@@ -168,7 +187,9 @@ class Executor {
   struct Run {
     std::shared_ptr<const Program> program;
     std::vector<Element> values;
+    /// Where the slices begin: first those of the first chunk.
     std::vector<std::size_t> bounds;
+    /// The number of slices of each chunk.
     std::uint32_t slices = 1;
     /// The slices from `finished` on that are in progress.
     std::deque<Slice> window;
@@ -213,11 +234,10 @@ class Executor {
   }
 
   [[nodiscard]] static std::size_t begin_of(const Run& run, std::uint32_t slice, ChunkId chunk) {
-    const std::size_t size = run.bounds[chunk + 1] - run.bounds[chunk];
-    return run.bounds[chunk] + size * slice / run.slices;
+    return run.bounds[std::size_t{chunk} * run.slices + slice];
   }
   [[nodiscard]] static std::size_t size_of(const Run& run, std::uint32_t slice, ChunkId chunk) {
-    return begin_of(run, slice + 1, chunk) - begin_of(run, slice, chunk);
+    return run.bounds[std::size_t{chunk} * run.slices + slice + 1] - begin_of(run, slice, chunk);
   }
 
   /// Executes the instructions of one slice of a chunk as far as possible.
@@ -234,25 +254,27 @@ class Executor {
   /// Executes one instruction. Returns false if it must wait.
   bool execute(Effects<Element>& out, CollectiveId id, Run& run, std::uint32_t s, ChunkId chunk,
                const Instruction& instruction) {
-    const auto begin = run.values.begin() + static_cast<std::ptrdiff_t>(begin_of(run, s, chunk));
-    const auto end = begin + static_cast<std::ptrdiff_t>(size_of(run, s, chunk));
+    const SliceId slice{chunk, s, begin_of(run, s, chunk)};
+    const auto elements = std::span{run.values}.subspan(slice.first, size_of(run, s, chunk));
     if (instruction.kind == Instruction::Kind::send) {
       if (s >= run.finished_by.at(instruction.peer) + options_.window) return false;
-      if (before_send_) before_send_(begin_of(run, s, chunk), {begin, end});
-      out.push_back(Send<Element>{instruction.peer,
-                                  Piece<Element>{id, s, chunk, instruction.round,
-                                                 SharedElements<Element>::of({begin, end})}});
+      if (hook_) hook_(instruction, slice, elements);
+      out.push_back(Send<Element>{
+          instruction.peer,
+          Piece<Element>{id, s, chunk, instruction.round,
+                         SharedElements<Element>::of({elements.begin(), elements.end()})}});
       return true;
     }
     const auto found = run.arrived.find({s, chunk, instruction.round, instruction.peer});
     if (found == run.arrived.end()) return false;
     const std::span<const Element> values = found->second.elements;
     if (instruction.action == Action::copy)
-      std::ranges::copy(values, begin);
+      std::ranges::copy(values, elements.begin());
     else
-      std::ranges::transform(begin, end, values.begin(), values.end(), begin,
+      std::ranges::transform(elements, values, elements.begin(),
                              [](Element a, const Element& b) { return a += b; });
     run.arrived.erase(found);
+    if (hook_) hook_(instruction, slice, elements);
     return true;
   }
 
@@ -296,7 +318,7 @@ class Executor {
   }
 
   ExecutorOptions options_;
-  BeforeSend before_send_;
+  Hook hook_;
   std::map<CollectiveId, Run> runs_;
   /// Messages of collectives that this member has not started.
   std::map<CollectiveId, std::vector<std::pair<Rank, Message<Element>>>> early_;

@@ -58,6 +58,21 @@ std::vector<std::size_t> chunk_bounds(std::span<const Chunk> chunks, std::size_t
   return bounds;
 }
 
+std::vector<std::size_t> slice_bounds(std::span<const Chunk> chunks, std::size_t size,
+                                      std::uint32_t slices) {
+  const auto chunk_begins = chunk_bounds(chunks, size);
+  std::vector<std::size_t> bounds;
+  bounds.reserve(chunks.size() * slices + 1);
+  for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+    const std::size_t begin = chunk_begins[chunk];
+    const std::size_t chunk_size = chunk_begins[chunk + 1] - begin;
+    for (std::uint32_t slice = 0; slice < slices; ++slice)
+      bounds.push_back(begin + chunk_size * slice / slices);
+  }
+  bounds.push_back(size);
+  return bounds;
+}
+
 std::vector<std::vector<ScheduledMove>> moves_by_chunk(const Schedule& schedule) {
   std::vector<std::vector<ScheduledMove>> moves(schedule.chunks.size());
   for (std::size_t r = 0; r < schedule.rounds.size(); ++r)

@@ -81,6 +81,11 @@ struct Schedule {
 [[nodiscard]] std::vector<std::size_t> chunk_bounds(std::span<const Chunk> chunks,
                                                     std::size_t size);
 
+/// Returns where the slices begin, and at last `size`, if each chunk is cut into equal ones: first
+/// those of the first chunk. Requires: slices >= 1.
+[[nodiscard]] std::vector<std::size_t> slice_bounds(std::span<const Chunk> chunks, std::size_t size,
+                                                    std::uint32_t slices);
+
 /// A move with the number of its round, counted from 0.
 struct ScheduledMove {
   std::size_t round;

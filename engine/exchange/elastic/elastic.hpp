@@ -85,9 +85,10 @@ class ElasticExchange {
   void on(const Context& context, const Snapshot& request) { center_.on(context, request); }
 
   // Others read the center.
-  [[nodiscard]] static std::optional<MemberId> answerer(const Configuration& configuration,
+  [[nodiscard]] static std::optional<MemberId> answerer(std::string_view exchange,
+                                                        const Configuration& configuration,
                                                         RangeId range) {
-    return OwnershipExchange::answerer(configuration, range);
+    return OwnershipExchange::answerer(exchange, configuration, range);
   }
   [[nodiscard]] bool answers_for(RangeId range) const { return center_.answers_for(range); }
   [[nodiscard]] std::optional<Value> value(RangeId range, const Rows& rows) {

@@ -61,7 +61,8 @@ bool OwnershipExchange::on(const Context& context, MemberId from, const Held& he
   return replica_.on(context, from, held);
 }
 
-std::optional<MemberId> OwnershipExchange::answerer(const Configuration& configuration,
+std::optional<MemberId> OwnershipExchange::answerer(std::string_view,
+                                                    const Configuration& configuration,
                                                     RangeId range) {
   if (range >= configuration.ranges.size()) return std::nullopt;
   const std::vector<RangeOwner>& owners = configuration.ranges[range].owners;

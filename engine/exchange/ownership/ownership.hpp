@@ -50,7 +50,8 @@ class OwnershipExchange {
   void on(const Context& context, const Snapshot& request) { replica_.on(context, request); }
 
   /// The primary answers.
-  [[nodiscard]] static std::optional<MemberId> answerer(const Configuration& configuration,
+  [[nodiscard]] static std::optional<MemberId> answerer(std::string_view,
+                                                        const Configuration& configuration,
                                                         RangeId range);
   [[nodiscard]] bool answers_for(RangeId range) const { return replica_.is_primary(range); }
   [[nodiscard]] std::optional<Value> value(RangeId range, const Rows& rows);

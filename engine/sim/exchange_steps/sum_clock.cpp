@@ -27,18 +27,40 @@ Result<void> check_algorithm(const collective::Algorithm& algorithm, std::size_t
   return {};
 }
 
-SumClock::SumClock(const collective::Algorithm& algorithm, std::size_t members, double bytes,
-                   const collective::Network& network)
+SumClock::SumClock(std::size_t members, double bytes, const collective::Network& network)
     : members_(members),
       vector_ns_(1e9 * bytes / network.bytes_per_second),
       latency_ns_(1e9 * network.latency_s),
       vector_bytes_(bytes) {
-  STARLING_CHECK(members >= 2 && check_algorithm(algorithm, members).ok() && !network.topology);
+  STARLING_CHECK(members >= 2 && !network.topology);
+}
+
+SumClock::SumClock(const collective::Algorithm& algorithm, std::size_t members, double bytes,
+                   const collective::Network& network)
+    : SumClock(members, bytes, network) {
+  STARLING_CHECK(check_algorithm(algorithm, members).ok());
   std::visit([&](const auto& chosen) { add(chosen); }, algorithm);
+  finish();
+}
+
+SumClock SumClock::of_shards(std::size_t members, double bytes,
+                             const collective::Network& network) {
+  SumClock clock{members, bytes, network};
+  clock.add(collective::Parts{});
+  Messages to_backups{.pairs = {}, .share = 1 / static_cast<double>(members)};
+  for (std::size_t member = 0; member < members; ++member)
+    to_backups.pairs.push_back(
+        {static_cast<Rank>(member), static_cast<Rank>((member + 1) % members)});
+  clock.stages_.insert(clock.stages_.begin() + 1, std::move(to_backups));
+  clock.finish();
+  return clock;
+}
+
+void SumClock::finish() {
   for (const Stage& stage : stages_) count(stage);
-  ready_.resize(lanes_ * members);
-  sends_until_.resize(ports_ * members);
-  receives_until_.resize(ports_ * members);
+  ready_.resize(lanes_ * members_);
+  sends_until_.resize(ports_ * members_);
+  receives_until_.resize(ports_ * members_);
 }
 
 // --- schedules ----------------------------------------------------------------------------------

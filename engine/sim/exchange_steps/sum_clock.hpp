@@ -34,6 +34,9 @@ class SumClock {
   /// `network` has no topology. An infinite bandwidth is valid.
   SumClock(const collective::Algorithm& algorithm, std::size_t members, double bytes,
            const collective::Network& network);
+  /// Returns the clock of core::sharded_schedule() with each backup at the next member.
+  [[nodiscard]] static SumClock of_shards(std::size_t members, double bytes,
+                                          const collective::Network& network);
 
   /// Makes the next sum. `times` has, by member and in nanoseconds, when it takes part; it then has
   /// when the member has the sum. Requires: no member takes part before it has the sum before.
@@ -45,6 +48,10 @@ class SumClock {
 
  private:
   using Rank = collective::Rank;
+
+  /// Without stages.
+  SumClock(std::size_t members, double bytes, const collective::Network& network);
+
   struct Pair {
     Rank from;
     Rank to;
@@ -83,6 +90,8 @@ class SumClock {
   void add_rounds(const collective::Schedule& reduce);
   /// Adds the stages after the first `reduces`, which reduce, backwards: they send the sums back.
   void add_mirrored(std::size_t reduces);
+  /// Prepares to run the stages.
+  void finish();
   void count(const Stage& stage);
 
   void run(const Messages& messages);

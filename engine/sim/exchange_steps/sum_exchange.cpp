@@ -30,6 +30,15 @@ collective::Algorithm choose_algorithm(std::size_t workers, double bytes) {
       ->second;
 }
 
+SumClock make_clock(const ExchangeStepOptions& options, const SumRule& rule, std::size_t workers) {
+  const collective::Network network{
+      .latency_s = options.latency.mean(),
+      .bytes_per_second = options.bytes_per_second > 0 ? options.bytes_per_second
+                                                       : std::numeric_limits<double>::infinity()};
+  if (rule.shards_optimizer) return SumClock::of_shards(workers, options.bytes, network);
+  return SumClock{rule.algorithm, workers, options.bytes, network};
+}
+
 }  // namespace
 
 Result<SumRule> parse_sum(const ExchangeStepOptions& options, std::size_t workers) {
@@ -41,6 +50,7 @@ Result<SumRule> parse_sum(const ExchangeStepOptions& options, std::size_t worker
     auto allreduce = core::parse_allreduce(options.name);
     if (!allreduce) return std::move(allreduce).error();
     rule.overlaps = allreduce->overlaps;
+    rule.shards_optimizer = allreduce->shards_optimizer();
     algorithm = allreduce->algorithm;
   }
   rule.algorithm = algorithm.empty() ? choose_algorithm(workers, options.bytes)
@@ -53,11 +63,7 @@ Result<SumRule> parse_sum(const ExchangeStepOptions& options, std::size_t worker
 SumExchange::SumExchange(const ExchangeStepOptions& options, const SumRule& rule,
                          std::size_t workers)
     : rule_(rule),
-      clock_(rule.algorithm, workers, options.bytes,
-             {.latency_s = options.latency.mean(),
-              .bytes_per_second = options.bytes_per_second > 0
-                                      ? options.bytes_per_second
-                                      : std::numeric_limits<double>::infinity()}),
+      clock_(make_clock(options, rule, workers)),
       begin_(workers),
       finished_(workers),
       takes_part_(workers),

@@ -14,6 +14,8 @@ struct SumRule {
   collective::Algorithm algorithm = {};
   Step every = 1;
   bool overlaps = false;
+  /// core::RoundsOptions::shards_optimizer.
+  bool shards_optimizer = false;
 };
 
 /// Reads the name of the exchange. Refuses an algorithm that cannot have so many workers.

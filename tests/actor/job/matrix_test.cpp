@@ -92,8 +92,8 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
 INSTANTIATE_TEST_SUITE_P(
     BarriersAndModes, Matrix,
     testing::Combine(testing::Values("owners", "broadcast", "gossip", "gossip:random,lag=1",
-                                     "allreduce", "allreduce:halving", "allreduce:ring,overlap",
-                                     "average:every=9", "elastic:every=9",
+                                     "allreduce", "allreduce:halving", "allreduce:parts",
+                                     "allreduce:ring,overlap", "average:every=9", "elastic:every=9",
                                      "leader:every=3,group=3,global_every=6"),
                      testing::Values("central", "hybrid", "peer"),
                      testing::Values("bsp", "ssp:s=3", "asp", "pbsp:beta=1", "pbsp:beta=4",

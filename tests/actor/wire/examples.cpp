@@ -170,7 +170,9 @@ std::vector<PeerMessage> other_example_messages() {
       SumProgress{8, 18, 2},
       RoundReport{8, 18},
       RoundReport{8, std::nullopt},
+      RoundReport{8, 18, {0, 3}, {1, 2, 7}},
       CatchUpRequest{8, 11},
+      CatchUpRequest{8, 11, 18, false},
       CatchUpReply{
           8, 2, std::make_shared<const ModelCopy>(ModelCopy{example_state(), {{{3, 2}, 18, 640}}})},
       CouncilMessage{Ask{7}},

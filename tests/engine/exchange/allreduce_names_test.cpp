@@ -47,6 +47,12 @@ TEST(Allreduce, IsTheBarrierBspAndNoOther) {
             std::string::npos);
   EXPECT_NE(checked("gossip", "bsp").find("barrier bsp needs to see every worker's step"),
             std::string::npos);
+  for (const char* exchange : {"gossip", "broadcast", "leader"})
+    EXPECT_TRUE(checked(exchange, "bsp").ends_with("or use exchange allreduce")) << exchange;
+  EXPECT_TRUE(checked("gossip", "ssp:s=4").ends_with("or use exchange owners in mode central"));
+  EXPECT_TRUE(checked("owners", "bsp").ends_with("or use mode central"));
+  EXPECT_EQ(checked("allreduce:overlap,ring", "bsp"),
+            "exchange: allreduce: 'overlap,ring' is unknown; valid: ring,overlap");
   EXPECT_NE(checked("allreduce:rign", "bsp").find("did you mean 'ring'?"), std::string::npos);
   for (const char* bad :
        {"allreduce:", "allreduce:overlap,ring", "allreduce:ring,", "allreduce:,",

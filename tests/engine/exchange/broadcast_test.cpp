@@ -49,7 +49,7 @@ TEST_F(BroadcastTest, LastUpdateOfADeadWorkerReachesAll) {
   adopt(2);
   deliver(1);
   EXPECT_EQ(sum(1), 1) << "and has it only once";
-  EXPECT_EQ(exchange(1).answerer(now_, 0), 1U);
+  EXPECT_EQ(exchange(1).answerer("broadcast", now_, 0), 1U);
   EXPECT_TRUE(exchange(1).answers_for(0));
   EXPECT_FALSE(exchange(2).answers_for(0));
 }

@@ -164,7 +164,8 @@ TEST(Sabotage, CopiesThatDifferAfterARoundAreFound) {
 }
 
 /// A worker says that it has not completed the round that it has completed last: if others lack it,
-/// they sum it again without the dead, and the copies differ, or lack steps of the dead.
+/// they sum it again without the dead, and the copies differ or lack steps of the dead, or no one
+/// answers those that ask for the round before.
 class RoundWithheld : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
@@ -176,7 +177,7 @@ class RoundWithheld : public Sabotage {
 };
 
 TEST(Sabotage, RoundsThatOthersDoNotGetAreFound) {
-  EXPECT_TRUE(seeds_until_found<RoundWithheld>(1000, "after round|without step"));
+  EXPECT_TRUE(seeds_until_found<RoundWithheld>(1000, "after round|without step|stuck"));
 }
 
 /// The coordinator tells workers that all others have reached their step, so that they keep what

@@ -159,6 +159,7 @@ class Drill : public testing::TestWithParam<JobMode> {
     ASSERT_FALSE(fleet_->is_training()) << "the job does not end";
     const ProgramResult ran = fleet_->finish();
     EXPECT_EQ(ran.code, 0) << ran.err;
+    summary_ = ran.out;
     EXPECT_GT(number_in(ran.out, "test_accuracy"), 0.9) << ran.out;
     const ProgramResult evaluated = fleet_->run("evaluate " + saved_model().string() + " --json");
     EXPECT_EQ(evaluated.code, 0) << evaluated.err;
@@ -208,6 +209,8 @@ class Drill : public testing::TestWithParam<JobMode> {
   }
 
   std::unique_ptr<hosts::Fleet> fleet_;
+  /// The job's summary, after expect_good_model().
+  std::string summary_;
 
  private:
   void start_fleet(std::unique_ptr<hosts::Fleet> fleet, std::size_t nodes) {

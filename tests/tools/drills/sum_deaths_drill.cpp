@@ -19,9 +19,11 @@ class SumDeaths : public Drill {
   }
 };
 
-const std::vector<JobMode> sums{{"peer", "bsp --exchange allreduce"},
-                                {"peer", "bsp --exchange allreduce:ring"},
-                                {"peer", "bsp --exchange allreduce:ring,overlap"}};
+const std::vector<JobMode> sums{
+    {"peer", "bsp --exchange allreduce"},
+    {"peer", "bsp --exchange allreduce:ring"},
+    {"peer", "bsp --exchange allreduce:ring,overlap"},
+    {"peer", "bsp --exchange allreduce:parts --optimizer adam:lr=0.003"}};
 
 std::string number_of(const testing::TestParamInfo<JobMode>& info) {
   return std::to_string(info.index);
@@ -53,6 +55,7 @@ TEST_P(SumDeaths, OfAnyNodeAtAnyMomentNeitherEndTheJobNorLoseOrRepeatARound) {
   report("deaths", std::to_string(killed));
   EXPECT_GE(killed, deaths / 2);
   expect_good_model_without_long_pause();
+  EXPECT_NE(summary_.find("\"equal_copies\": true"), std::string::npos) << summary_;
   const auto updates = updates_of_ranges();
   EXPECT_EQ(updates, std::vector<std::uint64_t>(updates.size(), steps));
   EXPECT_FALSE(updates.empty());

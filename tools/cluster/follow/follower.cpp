@@ -318,7 +318,7 @@ bool Follower::is_member(const wire::MemberStatus& member) const {
 
 std::string Follower::address_of(core::RangeId range) const {
   if (!configuration_) return {};
-  const auto answerer = core::exchange_type(exchange_).answerer(*configuration_, range);
+  const auto answerer = core::exchange_answerer(exchange_, *configuration_, range);
   const core::Member* member = answerer ? configuration_->find(*answerer) : nullptr;
   const auto node =
       member == nullptr ? address_of_node_.end() : address_of_node_.find(member->node);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "starling/base/random.hpp"
+#include "starling/engine/exchange/allreduce/optimizer_shards.hpp"
 
 namespace starling::sim {
 namespace {
@@ -90,21 +91,37 @@ struct ClockCase {
 
 void PrintTo(const ClockCase& c, std::ostream* out) { *out << c.algorithm << " " << c.members; }
 
+/// The name of the algorithm whose sums go through backups.
+constexpr std::string_view shards = "shards";
+
+Schedule schedule_of(std::string_view name, std::size_t members) {
+  if (name != shards)
+    return collective::make_schedule(collective::parse_algorithm(name).value(),
+                                     collective::Operation::all_reduce, members, 0)
+        .value();
+  std::vector<Rank> backups(members);
+  for (Rank i = 0; i < members; ++i) backups[i] = static_cast<Rank>((i + 1) % members);
+  return core::sharded_schedule(backups);
+}
+
+SumClock clock_of(std::string_view name, std::size_t members, const collective::Network& network) {
+  if (name == shards) return SumClock::of_shards(members, bytes, network);
+  return {collective::parse_algorithm(name).value(), members, bytes, network};
+}
+
 class EveryClock : public testing::TestWithParam<ClockCase> {};
 
 /// The members take part at random times, in three sums one after another, of networks in which the
 /// latency, the bandwidth or neither takes no time.
 TEST_P(EveryClock, AgreesWithASimulationOfEveryMessage) {
   const auto [name, members] = GetParam();
-  const Algorithm algorithm = collective::parse_algorithm(name).value();
-  const Schedule schedule =
-      collective::make_schedule(algorithm, collective::Operation::all_reduce, members, 0).value();
+  const Schedule schedule = schedule_of(name, members);
   for (const auto& [latency, bandwidth] :
        {std::pair{50e-6, 1e9}, {0.0, 1e8}, {1e-3, 1e12}, {2e-3, 1e8}}) {
     const collective::Network network{.latency_s = latency, .bytes_per_second = bandwidth};
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       Random random{seed};
-      SumClock clock{algorithm, members, bytes, network};
+      SumClock clock = clock_of(name, members, network);
       MoveByMove moves{schedule, network};
       std::vector<double> begin(members);
       for (int sum = 0; sum < 3; ++sum) {
@@ -124,10 +141,8 @@ TEST_P(EveryClock, AgreesWithASimulationOfEveryMessage) {
 
 TEST_P(EveryClock, CountsTheMessagesAndBytesOfTheSchedule) {
   const auto [name, members] = GetParam();
-  const Algorithm algorithm = collective::parse_algorithm(name).value();
-  const Schedule schedule =
-      collective::make_schedule(algorithm, collective::Operation::all_reduce, members, 0).value();
-  const SumClock clock{algorithm, members, bytes, {}};
+  const Schedule schedule = schedule_of(name, members);
+  const SumClock clock = clock_of(name, members, {});
   double sent = 0;
   for (const auto& round : schedule.rounds)
     for (const Move& move : round) sent += bytes * schedule.chunks[move.chunk].share;
@@ -136,17 +151,17 @@ TEST_P(EveryClock, CountsTheMessagesAndBytesOfTheSchedule) {
   EXPECT_EQ(clock.messages(), collective::cost(schedule, bytes, {}).value().messages);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, EveryClock,
-                         testing::Values(ClockCase{"ring", 2}, ClockCase{"ring", 3},
-                                         ClockCase{"ring", 17}, ClockCase{"tree", 2},
-                                         ClockCase{"tree", 13}, ClockCase{"tree", 16},
-                                         ClockCase{"double-tree", 8}, ClockCase{"double-tree", 11},
-                                         ClockCase{"halving", 2}, ClockCase{"halving", 8},
-                                         ClockCase{"halving", 13}, ClockCase{"parts", 2},
-                                         ClockCase{"parts", 9}, ClockCase{"groups:4", 13},
-                                         ClockCase{"groups:3", 12}, ClockCase{"groups:5", 5},
-                                         ClockCase{"groups:1", 6}, ClockCase{"bcube:k=2", 9},
-                                         ClockCase{"bcube:k=3", 8}, ClockCase{"bcube:k=1", 4}));
+INSTANTIATE_TEST_SUITE_P(
+    Of, EveryClock,
+    testing::Values(ClockCase{"ring", 2}, ClockCase{"ring", 3}, ClockCase{"ring", 17},
+                    ClockCase{"tree", 2}, ClockCase{"tree", 13}, ClockCase{"tree", 16},
+                    ClockCase{"double-tree", 8}, ClockCase{"double-tree", 11},
+                    ClockCase{"halving", 2}, ClockCase{"halving", 8}, ClockCase{"halving", 13},
+                    ClockCase{"parts", 2}, ClockCase{"parts", 9}, ClockCase{"shards", 2},
+                    ClockCase{"shards", 3}, ClockCase{"shards", 12}, ClockCase{"groups:4", 13},
+                    ClockCase{"groups:3", 12}, ClockCase{"groups:5", 5}, ClockCase{"groups:1", 6},
+                    ClockCase{"bcube:k=2", 9}, ClockCase{"bcube:k=3", 8},
+                    ClockCase{"bcube:k=1", 4}));
 
 /// The formulas of Thakur et al. 2005, section 4.5, at 10^4 members that take part at once.
 TEST(SumClockTest, TakesAsLongAsTheFormulasSay) {

@@ -1,0 +1,73 @@
+#include "starling/engine/exchange/allreduce/catch_up.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace starling::core {
+namespace {
+
+/// True if the worker has the state of the range after the round.
+bool has_state(const RoundReport& report, const CatchUp::Lack& lack, RangeId range) {
+  if (!report.round) return false;
+  const bool has_round = *report.round == lack.round;
+  if (!lack.shards_optimizer) return has_round;
+  const bool has_next = *report.round + 1 == lack.round;
+  return (has_round && std::ranges::binary_search(report.state, range)) ||
+         (has_next && std::ranges::binary_search(report.next_state, range));
+}
+
+}  // namespace
+
+/// Values come from the worker with the lowest id that has completed the round, and state from the
+/// same one if it has it.
+Result<CatchUp> CatchUp::plan(const RoundReports& reports, const Lack& lack, std::size_t ranges) {
+  CatchUp plan;
+  plan.round_ = lack.round;
+  const auto completed = std::ranges::find_if(
+      reports, [&](const auto& report) { return report.second.round == lack.round; });
+  for (RangeId range = 0; range < ranges; ++range) {
+    const bool lacks_state = lack.lacks_state(range);
+    const bool comes_with_values =
+        lack.lacks_values && lacks_state && has_state(completed->second, lack, range);
+    if (lack.lacks_values)
+      plan.parts_.push_back({completed->first, range, true, comes_with_values});
+    if (!lacks_state || comes_with_values) continue;
+    const auto source = std::ranges::find_if(
+        reports, [&](const auto& report) { return has_state(report.second, lack, range); });
+    if (source == reports.end())
+      return Error{"the state of the optimizer of range " + std::to_string(range) +
+                   " is lost, because both workers that had it were lost at once; valid: start "
+                   "from a checkpoint"};
+    plan.parts_.push_back({source->first, range, false, true});
+  }
+  plan.missing_ = plan.parts_.size();
+  if (lack.lacks_values) plan.values_.resize(ranges);
+  return plan;
+}
+
+std::optional<CatchUp::Ask> CatchUp::next(Epoch epoch) {
+  if (asked_ == parts_.size()) return std::nullopt;
+  Part& part = parts_[asked_++];
+  part.is_awaited = true;
+  return Ask{part.source, {epoch, part.range, round_, part.has_state}};
+}
+
+bool CatchUp::take(MemberId from, const CatchUpReply& reply, const Layout& layout,
+                   const Applier& applier) {
+  const auto part = std::ranges::find_if(parts_, [&](const Part& one) {
+    return one.is_awaited && one.source == from && one.range == reply.range;
+  });
+  if (part == parts_.end() || !fits(layout, applier, reply.copy->state)) return false;
+  if (part->has_state && reply.copy->state.slots.empty() && applier.slots() > 0) return false;
+  part->is_awaited = false;
+  --missing_;
+  RangeValues values = values_of(layout, applier, reply.copy->state);
+  if (part->has_state) state_[reply.range] = values.slots;
+  if (!part->has_values) return true;
+  if (!part->has_state) values.slots = Buffer::zeros(0, applier.element_bytes());
+  values_[reply.range] = std::move(values);
+  progress_ = reply.copy->progress;
+  return true;
+}
+
+}  // namespace starling::core

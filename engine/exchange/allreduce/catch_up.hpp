@@ -1,0 +1,82 @@
+/// Gets a worker what it lacks of the latest round when it adopts a configuration: the model if it
+/// joins or is a round behind, and the optimizer's state in its shards (optimizer_shards.hpp).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/engine/exchange/allreduce/messages.hpp"
+#include "starling/engine/exchange/applier.hpp"
+
+namespace starling::core {
+
+/// The reports of the other workers of a configuration.
+using RoundReports = std::map<MemberId, RoundReport>;
+
+/// One call at a time; not thread-safe.
+class CatchUp {
+ public:
+  struct Lack {
+    /// The latest round that any worker has completed.
+    Step round = 0;
+    /// True if the worker lacks the values after this round.
+    bool lacks_values = false;
+    /// Returns true if it lacks the state of the optimizer of a range.
+    std::function<bool(RangeId)> lacks_state;
+    /// True if the state is in shards, so that reports say who has that of which range; false if
+    /// each worker that has completed the round has all of it.
+    bool shards_optimizer = false;
+  };
+
+  /// Returns an Error if no worker has what is lacking. Requires: if the worker lacks values, some
+  /// report is of `lack.round`.
+  [[nodiscard]] static Result<CatchUp> plan(const RoundReports& reports, const Lack& lack,
+                                            std::size_t ranges);
+
+  /// True if nothing is missing.
+  [[nodiscard]] bool is_complete() const { return missing_ == 0; }
+  /// A request, and the worker to which it goes.
+  struct Ask {
+    MemberId source = 0;
+    CatchUpRequest request;
+  };
+  /// Returns the next request; nullopt if all were returned.
+  [[nodiscard]] std::optional<Ask> next(Epoch epoch);
+  /// Takes an answer; ignores one that is not awaited, or does not fit. Returns true if it was
+  /// taken.
+  bool take(MemberId from, const CatchUpReply& reply, const Layout& layout, const Applier& applier);
+
+  [[nodiscard]] Step round() const { return round_; }
+  /// By range: the values after the round; without state where the worker does not lack it, or
+  /// gets it from another one. Empty if the worker lacks no values.
+  [[nodiscard]] std::vector<RangeValues>& values() { return values_; }
+  /// By range: the state of the optimizer (RangeValues::slots).
+  [[nodiscard]] const std::map<RangeId, std::shared_ptr<Buffer>>& state() const { return state_; }
+  /// The progress of the workers in the round; none if the worker lacks no values.
+  [[nodiscard]] const std::vector<WorkerProgress>& progress() const { return progress_; }
+
+ private:
+  struct Part {
+    MemberId source = 0;
+    RangeId range = 0;
+    bool has_values = false;
+    bool has_state = false;
+    bool is_awaited = false;
+  };
+
+  Step round_ = 0;
+  std::vector<Part> parts_;
+  std::size_t asked_ = 0;
+  std::size_t missing_ = 0;
+  std::vector<RangeValues> values_;
+  std::map<RangeId, std::shared_ptr<Buffer>> state_;
+  std::vector<WorkerProgress> progress_;
+};
+
+}  // namespace starling::core

@@ -1,0 +1,73 @@
+/// Where the parts of the vector are that workers sum (round_sum.hpp).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "starling/engine/exchange/allreduce/optimizer_shards.hpp"
+#include "starling/engine/exchange/layout.hpp"
+
+namespace starling::core {
+
+/// Returns how many elements of a range change together: those of a row, or of the whole range.
+[[nodiscard]] inline std::size_t unit_size(const Range& range) {
+  return std::max<std::size_t>(1, range.row_size > 0 ? range.row_size : range.count);
+}
+
+/// The elements of one worker: the bytes of the number of steps of its update, or 0, and those of
+/// its number of samples, the lowest byte first. Even bfloat16 holds each byte exactly.
+inline constexpr std::size_t sum_steps_bytes = 3;
+inline constexpr std::size_t sum_samples_bytes = 4;
+inline constexpr std::size_t elements_of_worker = sum_steps_bytes + sum_samples_bytes;
+
+template <class T>
+void write_bytes(std::span<T> to, std::uint64_t value) {
+  for (T& element : to) {
+    element = static_cast<T>(value & 0xFFU);
+    value >>= 8U;
+  }
+}
+
+template <class T>
+[[nodiscard]] std::uint64_t read_bytes(std::span<const T> from) {
+  std::uint64_t value = 0;
+  for (std::size_t i = from.size(); i-- > 0;)
+    value = value << 8U | static_cast<std::uint64_t>(from[i]);
+  return value;
+}
+
+/// Indices into the vector.
+struct SumPlaces {
+  /// By range: where its elements begin, which its counts of changed units follow.
+  std::vector<std::size_t> ranges;
+  /// Where the elements of all workers begin. Each of these places holds the same.
+  std::vector<std::size_t> workers;
+  std::size_t size = 0;
+  /// By range: where its rounding errors begin among those of all ranges (SumResidual); at last,
+  /// the number of these errors. It depends on the layout alone.
+  std::vector<std::size_t> errors;
+  /// Where the slices begin (Executor::start). in_order() leaves them open; in shards, slice s of
+  /// chunk c is range s * workers + c with all that its primary needs to apply its sum, or empty.
+  std::vector<std::size_t> slices;
+
+  /// Returns the places of the ranges, and after all of them that of the workers.
+  [[nodiscard]] static SumPlaces in_order(const Layout& layout, std::size_t workers);
+  /// Returns the places if each range is a slice of the chunk of its primary.
+  [[nodiscard]] static SumPlaces in_shards(const Layout& layout, std::size_t workers);
+
+  /// Returns the elements of a range and its counts.
+  template <class Element>
+  [[nodiscard]] std::span<Element> of_range(std::span<Element> vector, RangeId range) const {
+    return vector.subspan(ranges[range], errors[range + 1] - errors[range]);
+  }
+  template <class Element>
+  [[nodiscard]] static std::span<Element> of_worker(std::span<Element> vector, std::size_t place,
+                                                    std::size_t rank) {
+    return vector.subspan(place + elements_of_worker * rank, elements_of_worker);
+  }
+};
+
+}  // namespace starling::core
