@@ -164,7 +164,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { E::places_ranges } -> std::convertible_to<bool>;
   /// An exchange may have E::model_lags, which is true if steps count before the model that is
   /// evaluated and saved contains them: then only its ledgers say which steps it contains. It may
-  /// have E::check_workers(name, workers), which refuses a number of workers that it cannot have.
+  /// have E::check_workers(name, workers), which refuses a number of workers that it cannot have,
+  /// and E::has_shards(name), which is true if only some workers have what a job needs.
 
   /// The context of every event: an ExchangeContext of `Messages` and Ended.
   typename E::Context;

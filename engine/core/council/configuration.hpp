@@ -186,6 +186,10 @@ struct PendingChanges {
   /// The number of ranges of the model if configurations place none: every worker holds all of
   /// them, unless it has just joined.
   std::size_t unplaced_ranges = 0;
+  /// True if two nodes together may have the only copies of something. Then members of one node at
+  /// most leave in a configuration, and none does in one in which others die; requests to leave
+  /// count in the configuration in which they were made.
+  bool node_by_node = false;
   /// True: if no full owner of a range is alive, the next configuration gives the range no owners.
   /// False: there is no next configuration then. In both cases Successor::lost names the range.
   bool gives_up_lost_ranges = false;

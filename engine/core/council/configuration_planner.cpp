@@ -269,11 +269,19 @@ class ConfigurationPlanner {
 
   /// Removes the members that want to leave and that `next` does not need.
   void remove_leavers(const Configuration& next) {
+    std::optional<NodeId> node;
     for (const MemberId leaver : pending_.leaves) {
       const auto owns = [&](const Ownership& range) { return range.find(leaver) != nullptr; };
-      if (members_.size() == 1 || std::ranges::any_of(next.ranges, owns)) continue;
+      const auto member = std::ranges::find(members_, leaver, &Member::id);
+      if (members_.size() == 1 || member == members_.end() ||
+          std::ranges::any_of(next.ranges, owns))
+        continue;
       if (next.ranges.empty() && !has_substitute(leaver)) continue;
-      std::erase_if(members_, [&](const Member& member) { return member.id == leaver; });
+      if (pending_.node_by_node &&
+          (!pending_.dead.empty() || (node && (*node == 0 || *node != member->node))))
+        continue;
+      node = member->node;
+      members_.erase(member);
     }
   }
 

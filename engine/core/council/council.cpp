@@ -23,9 +23,7 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   phase_ = Phase::idle;
   lost_ballots_ = 0;
   retry_at_ = {};
-  change_due_at_.reset();
-  asked_at_.reset();
-  range_lost_at_.reset();
+  change_due_at_ = asked_at_ = range_lost_at_ = std::nullopt;
   range_reports_.clear();
   own_report_.clear();
   std::erase_if(suspicion_reports_, [&](const auto& report) {
@@ -35,10 +33,10 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   std::erase_if(suspicions_, [&](const Suspicion& suspicion) {
     return !configuration_->contains(suspicion.id, suspicion.incarnation);
   });
-  std::erase_if(requests_, [&](const Request& request) {
-    const Member& member = request.member;
-    return request.is_leave ? !configuration_->contains(member.id, member.incarnation)
-                            : configuration_->is_or_was_member(member.id, member.incarnation);
+  std::erase_if(requests_, [&](const auto& r) {
+    if (r.is_leave && options_.node_by_node) return true;
+    return r.is_leave ? !configuration_->contains(r.member.id, r.member.incarnation)
+                      : configuration_->is_or_was_member(r.member.id, r.member.incarnation);
   });
   report_suspicions(context);
   propose_if_due(context);
@@ -67,8 +65,9 @@ void Council::join(const CouncilContext& context, const Member& member) {
   add(context, {member, false, context.now + options_.request_expiry});
 }
 
-void Council::leave(const CouncilContext& context, const Member& member) {
+void Council::leave(const CouncilContext& context, const Member& member, Epoch epoch) {
   if (!configuration_ || !configuration_->contains(member.id, member.incarnation)) return;
+  if (options_.node_by_node && epoch != configuration_->epoch) return;
   add(context, {member, true, context.now + options_.request_expiry});
 }
 
@@ -333,7 +332,8 @@ PendingChanges Council::pending_changes(Time now) const {
                          .owners = options_.owners,
                          .bsp = options_.bsp,
                          .held = range_reports_,
-                         .unplaced_ranges = options_.unplaced_ranges};
+                         .unplaced_ranges = options_.unplaced_ranges,
+                         .node_by_node = options_.node_by_node};
   for (const Request& request : requests_) {
     if (request.expires_at < now) continue;
     if (request.is_leave)

@@ -131,6 +131,7 @@ struct CouncilOptions {
   std::size_t owners = 0;
   bool bsp = false;
   std::size_t unplaced_ranges = 0;
+  bool node_by_node = false;
   /// A proposer waits at most this long for the RangeReports of members that it does not suspect.
   Time answer_timeout = std::chrono::milliseconds{500};
   /// If a change is due and nothing is decided for this time, the next council member proposes too.
@@ -165,9 +166,9 @@ class Council {
   /// ignore an incarnation that the configuration does not name.
   void suspect(const CouncilContext& context, MemberId id, Incarnation incarnation);
   void trust(const CouncilContext& context, MemberId id, Incarnation incarnation);
-  /// `member` asks to join, or to leave.
+  /// `member` asks to join, or to leave. `epoch` is that of its configuration.
   void join(const CouncilContext& context, const Member& member);
-  void leave(const CouncilContext& context, const Member& member);
+  void leave(const CouncilContext& context, const Member& member, Epoch epoch);
 
   /// This member is a full owner of the ranges `full`, ascending, and of no other range.
   void on_full_ranges(const CouncilContext& context, std::vector<RangeId> full);

@@ -21,6 +21,7 @@ MemberCore::MemberCore(MemberOptions options)
   options_.council.self = options_.self;
   options_.council.bsp = placement.bsp;
   options_.council.unplaced_ranges = placement.unplaced_ranges;
+  options_.council.node_by_node = placement.node_by_node;
   if (!options_.first_configuration || !options_.first_configuration->is_of_one_process())
     council_ = std::make_unique<Council>(options_.council);
 }
@@ -212,8 +213,9 @@ void MemberCore::handle(const MemberContext& context, MemberId from,
   } else if constexpr (std::is_same_v<M, JoinRequest>) {
     run_council(context, [&](Council& council, const auto& c) { council.join(c, message.member); });
   } else if constexpr (std::is_same_v<M, LeaveRequest>) {
-    run_council(context,
-                [&](Council& council, const auto& c) { council.leave(c, message.member); });
+    run_council(context, [&](Council& council, const auto& c) {
+      council.leave(c, message.member, message.epoch);
+    });
   } else if constexpr (IsIn<M, RoleMessages>) {
     const bool is_accepted = run_role(context, [&]<class R>(R& role, const auto& c) {
       using Shared = std::shared_ptr<const M>;
@@ -244,7 +246,8 @@ void MemberCore::repeat_request(const MemberContext& context) {
                       std::nullopt, make_peer_message(JoinRequest{options_.self}));
   } else if (state_ == State::member && is_leaving_) {
     if (std::visit([](const auto& role) { return role.is_done(); }, role_))
-      post_to_council(context, make_peer_message(LeaveRequest{options_.self}));
+      post_to_council(context,
+                      make_peer_message(LeaveRequest{options_.self, configuration_->epoch}));
   } else {
     return;
   }

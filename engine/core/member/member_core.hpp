@@ -62,7 +62,7 @@ struct MemberOptions {
   ConfigurationPtr first_configuration;
   /// A joining member sends its JoinRequests to random members of these.
   std::vector<MemberId> seeds;
-  /// The council's options; the core sets `self`, `bsp` and `unplaced_ranges`.
+  /// The council's options; the core sets `self` and what Placement has.
   CouncilOptions council;
   ChannelOptions channel;
   /// The options of the role, which say what the member does. All members have the same role. Must

@@ -31,8 +31,10 @@ struct JoinRequest {
 /// `member` asks to leave. It sends this to the council.
 struct LeaveRequest {
   Member member;
+  /// The sender's configuration.
+  Epoch epoch = 0;
   static constexpr std::string_view name = "leave-request";
-  static constexpr auto fields(auto& m) { return std::tie(m.member); }
+  static constexpr auto fields(auto& m) { return std::tie(m.member, m.epoch); }
 };
 /// Answers the JoinRequest of a member that can never join; `why` is the reason.
 struct JoinRefused {

@@ -30,10 +30,11 @@ struct RoleSetup {
   ConfigurationPtr first_configuration;
 };
 
-/// How the council places the ranges of the job; see CouncilOptions for both.
+/// How the council places the ranges of the job; see CouncilOptions.
 struct Placement {
   bool bsp = false;
   std::size_t unplaced_ranges = 0;
+  bool node_by_node = false;
 };
 
 /// The facts on which the validity of a message depends, besides the receiver's role.

@@ -23,6 +23,8 @@ ExchangeType type_of() {
   if constexpr (requires { E::model_lags; }) model_lags = E::model_lags;
   Result<void> (*check_workers)(std::string_view, std::size_t) = nullptr;
   if constexpr (requires { &E::check_workers; }) check_workers = &E::check_workers;
+  bool (*has_shards)(std::string_view) = nullptr;
+  if constexpr (requires { &E::has_shards; }) has_shards = &E::has_shards;
   return {.name = E::name,
           .arguments = E::arguments,
           .check_argument = check_argument,
@@ -36,6 +38,7 @@ ExchangeType type_of() {
           .model_lags = model_lags,
           .answerer = &E::answerer,
           .check_workers = check_workers,
+          .has_shards = has_shards,
           .make = [](ExchangeOptions options) { return AnyExchange{E{std::move(options)}}; }};
 }
 

@@ -70,6 +70,8 @@ struct ExchangeType {
                                       RangeId range);
   /// Refuses a number of workers that the exchange cannot have. nullptr if it can have any.
   Result<void> (*check_workers)(std::string_view name, std::size_t workers);
+  /// As E::has_shards in the concept Exchange. nullptr if it never has.
+  bool (*has_shards)(std::string_view name);
   AnyExchange (*make)(ExchangeOptions options);
 };
 

@@ -59,7 +59,11 @@ std::size_t Training::range_count() const {
 }
 
 Placement Training::placement() const {
-  return {is_bsp(*options_), options_->exchange.layout->ranges.size() - range_count()};
+  const ExchangeOptions& exchange = options_->exchange;
+  const auto has_shards = exchange_type(exchange.name).has_shards;
+  return {.bsp = is_bsp(*options_),
+          .unplaced_ranges = exchange.layout->ranges.size() - range_count(),
+          .node_by_node = has_shards != nullptr && has_shards(exchange.name)};
 }
 
 // --- configurations -----------------------------------------------------------------------------

@@ -65,12 +65,15 @@ AllreduceExchange::AllreduceExchange(const ExchangeOptions& options)
 
 bool AllreduceRule::shards_optimizer() const { return algorithm == collective::Parts::name; }
 
+bool AllreduceExchange::has_shards(std::string_view name) {
+  const auto rule = parse_allreduce(name);
+  return rule.ok() && rule->shards_optimizer();
+}
+
 std::optional<MemberId> AllreduceExchange::answerer(std::string_view name,
                                                     const Configuration& configuration,
                                                     RangeId range) {
-  const auto rule = parse_allreduce(name);
-  return rule.ok() && rule->shards_optimizer() ? primary_of(configuration, range)
-                                               : first_worker(configuration);
+  return has_shards(name) ? primary_of(configuration, range) : first_worker(configuration);
 }
 
 Result<void> AllreduceExchange::check_argument(std::string_view argument) {

@@ -24,7 +24,7 @@ struct AllreduceRule {
   /// that at w(k - 2).
   bool overlaps = false;
 
-  /// RoundsOptions::shards_optimizer: true for the algorithm "parts".
+  /// RoundsOptions::shards_optimizer: true if the algorithm is named, and is "parts".
   [[nodiscard]] bool shards_optimizer() const;
   bool operator==(const AllreduceRule&) const = default;
 };
@@ -52,6 +52,8 @@ class AllreduceExchange : public Rounds {
   [[nodiscard]] static Result<void> check_argument(std::string_view argument);
   /// Refuses a number of workers that the algorithm cannot have.
   [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
+  /// True if the state of the optimizer is in shards.
+  [[nodiscard]] static bool has_shards(std::string_view name);
   /// The primary of the range if the state of the optimizer is in shards.
   [[nodiscard]] static std::optional<MemberId> answerer(std::string_view name,
                                                         const Configuration& configuration,

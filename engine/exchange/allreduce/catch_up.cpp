@@ -6,8 +6,8 @@
 namespace starling::core {
 namespace {
 
-/// True if the worker has the state of the range after the round.
-bool has_state(const RoundReport& report, const CatchUp::Lack& lack, RangeId range) {
+/// True if the worker knows the state of the range after the round.
+bool knows_state(const RoundReport& report, const CatchUp::Lack& lack, RangeId range) {
   if (!report.round) return false;
   const bool has_round = *report.round == lack.round;
   if (!lack.shards_optimizer) return has_round;
@@ -20,24 +20,25 @@ bool has_state(const RoundReport& report, const CatchUp::Lack& lack, RangeId ran
 
 /// Values come from the worker with the lowest id that has completed the round, and state from the
 /// same one if it has it.
-Result<CatchUp> CatchUp::plan(const RoundReports& reports, const Lack& lack, std::size_t ranges) {
+Result<CatchUp> CatchUp::plan(const RoundReports& reports, const Lack& lack, std::size_t ranges,
+                              const std::function<bool(RangeId)>& lacks_state) {
   CatchUp plan;
   plan.round_ = lack.round;
   const auto completed = std::ranges::find_if(
       reports, [&](const auto& report) { return report.second.round == lack.round; });
   for (RangeId range = 0; range < ranges; ++range) {
-    const bool lacks_state = lack.lacks_state(range);
+    const bool is_stateless = lacks_state(range);
     const bool comes_with_values =
-        lack.lacks_values && lacks_state && has_state(completed->second, lack, range);
+        lack.lacks_values && is_stateless && knows_state(completed->second, lack, range);
     if (lack.lacks_values)
       plan.parts_.push_back({completed->first, range, true, comes_with_values});
-    if (!lacks_state || comes_with_values) continue;
+    if (!is_stateless || comes_with_values) continue;
     const auto source = std::ranges::find_if(
-        reports, [&](const auto& report) { return has_state(report.second, lack, range); });
+        reports, [&](const auto& report) { return knows_state(report.second, lack, range); });
     if (source == reports.end())
       return Error{"the state of the optimizer of range " + std::to_string(range) +
-                   " is lost, because both workers that had it were lost at once; valid: start "
-                   "from a checkpoint"};
+                   " is lost, because both workers that had it went before others had got it; "
+                   "valid: start from a checkpoint"};
     plan.parts_.push_back({source->first, range, false, true});
   }
   plan.missing_ = plan.parts_.size();
@@ -49,7 +50,7 @@ std::optional<CatchUp::Ask> CatchUp::next(Epoch epoch) {
   if (asked_ == parts_.size()) return std::nullopt;
   Part& part = parts_[asked_++];
   part.is_awaited = true;
-  return Ask{part.source, {epoch, part.range, round_, part.has_state}};
+  return Ask{part.source, {epoch, part.range, round_, part.wants_state}};
 }
 
 bool CatchUp::take(MemberId from, const CatchUpReply& reply, const Layout& layout,
@@ -58,14 +59,19 @@ bool CatchUp::take(MemberId from, const CatchUpReply& reply, const Layout& layou
     return one.is_awaited && one.source == from && one.range == reply.range;
   });
   if (part == parts_.end() || !fits(layout, applier, reply.copy->state)) return false;
-  if (part->has_state && reply.copy->state.slots.empty() && applier.slots() > 0) return false;
+  if (part->wants_state && reply.copy->state.slots.empty() && applier.slots() > 0) return false;
   part->is_awaited = false;
   --missing_;
-  RangeValues values = values_of(layout, applier, reply.copy->state);
-  if (part->has_state) state_[reply.range] = values.slots;
-  if (!part->has_values) return true;
-  if (!part->has_state) values.slots = Buffer::zeros(0, applier.element_bytes());
-  values_[reply.range] = std::move(values);
+  const RangeState& state = reply.copy->state;
+  const std::size_t width = applier.element_bytes();
+  if (part->wants_state)
+    state_[reply.range] =
+        state.slots.empty() ? Buffer::zeros(0, width) : Buffer::copy_of(state.slots.bytes(), width);
+  if (!part->wants_values) return true;
+  values_[reply.range] = {.value = Buffer::copy_of(state.value.bytes(), width),
+                          .slots = Buffer::zeros(0, width),
+                          .updates = state.updates,
+                          .samples = state.samples};
   progress_ = reply.copy->progress;
   return true;
 }

@@ -12,6 +12,7 @@
 
 #include "starling/base/result.hpp"
 #include "starling/engine/exchange/allreduce/messages.hpp"
+#include "starling/engine/exchange/allreduce/round_sum.hpp"
 #include "starling/engine/exchange/applier.hpp"
 
 namespace starling::core {
@@ -27,8 +28,6 @@ class CatchUp {
     Step round = 0;
     /// True if the worker lacks the values after this round.
     bool lacks_values = false;
-    /// Returns true if it lacks the state of the optimizer of a range.
-    std::function<bool(RangeId)> lacks_state;
     /// True if the state is in shards, so that reports say who has that of which range; false if
     /// each worker that has completed the round has all of it.
     bool shards_optimizer = false;
@@ -36,8 +35,10 @@ class CatchUp {
 
   /// Returns an Error if no worker has what is lacking. Requires: if the worker lacks values, some
   /// report is of `lack.round`.
+  /// `lacks_state(range)` is true if the worker lacks the state of the optimizer of the range.
   [[nodiscard]] static Result<CatchUp> plan(const RoundReports& reports, const Lack& lack,
-                                            std::size_t ranges);
+                                            std::size_t ranges,
+                                            const std::function<bool(RangeId)>& lacks_state);
 
   /// True if nothing is missing.
   [[nodiscard]] bool is_complete() const { return missing_ == 0; }
@@ -57,7 +58,7 @@ class CatchUp {
   /// gets it from another one. Empty if the worker lacks no values.
   [[nodiscard]] std::vector<RangeValues>& values() { return values_; }
   /// By range: the state of the optimizer (RangeValues::slots).
-  [[nodiscard]] const std::map<RangeId, std::shared_ptr<Buffer>>& state() const { return state_; }
+  [[nodiscard]] const ShardState& state() const { return state_; }
   /// The progress of the workers in the round; none if the worker lacks no values.
   [[nodiscard]] const std::vector<WorkerProgress>& progress() const { return progress_; }
 
@@ -65,8 +66,8 @@ class CatchUp {
   struct Part {
     MemberId source = 0;
     RangeId range = 0;
-    bool has_values = false;
-    bool has_state = false;
+    bool wants_values = false;
+    bool wants_state = false;
     bool is_awaited = false;
   };
 
@@ -75,7 +76,7 @@ class CatchUp {
   std::size_t asked_ = 0;
   std::size_t missing_ = 0;
   std::vector<RangeValues> values_;
-  std::map<RangeId, std::shared_ptr<Buffer>> state_;
+  ShardState state_;
   std::vector<WorkerProgress> progress_;
 };
 

@@ -26,8 +26,8 @@ class OptimizerShards {
   }
   /// Returns the primary itself if there is no other worker.
   [[nodiscard]] Rank backup(RangeId range) const { return backups_[primary(range)]; }
-  /// True if the worker has the state of the optimizer for the range.
-  [[nodiscard]] bool has_state(Rank worker, RangeId range) const {
+  /// True if the worker is to have the state of the optimizer for the range.
+  [[nodiscard]] bool keeps_state(Rank worker, RangeId range) const {
     return primary(range) == worker || backup(range) == worker;
   }
   /// By primary: its backup.

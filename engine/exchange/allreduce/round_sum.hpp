@@ -72,8 +72,8 @@ struct RoundSumOptions {
   std::shared_ptr<const OptimizerShards> shards = nullptr;
 };
 
-/// The values of some ranges after a round, with the state of the optimizer.
-using ShardValues = std::map<RangeId, RangeValues>;
+/// The state of the optimizer of some ranges (RangeValues::slots).
+using ShardState = std::map<RangeId, std::shared_ptr<Buffer>>;
 
 /// The numbers of steps and samples from which a worker's update in a sum was computed.
 struct SumPart {
@@ -109,10 +109,12 @@ class RoundSum {
   [[nodiscard]] virtual std::vector<std::optional<SumPart>> parts() const = 0;
   /// Applies the sum to the ranges, and takes it. Requires: is_complete().
   virtual void apply(std::vector<RangeValues>& ranges) = 0;
-  /// Returns the values of the ranges of this worker's shards after the sum in progress, which
-  /// must not go on then; none if this worker does not know all of them. If any worker has
-  /// completed the sum, those that have the shards know them.
-  [[nodiscard]] virtual ShardValues take_shard_values() { return {}; }
+  /// Returns the values of a range of this worker's shards after the sum in progress; nullptr if
+  /// this worker does not know them, or if there are no shards.
+  [[nodiscard]] virtual const RangeValues* applied(RangeId) const { return nullptr; }
+  /// Returns the state of this worker's shards after the sum in progress; none unless this worker
+  /// knows all of it. If any worker has completed the sum, those that have the shards do.
+  [[nodiscard]] virtual ShardState shard_state() const { return {}; }
 };
 
 /// How a sum is cut, so that its pieces are small, and few of them are in flight.

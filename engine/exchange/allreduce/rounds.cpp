@@ -139,27 +139,31 @@ void Rounds::run_sum(const Context& context, Event event) {
 }
 
 void Rounds::complete_round(const Context& context) {
-  const auto parts = sum_->parts();
+  const RoundLength round = count_round(progress_);
   if (residual_) residual_->commit();
   sum_->apply(rounds_.sums_changes ? base_ : model_);
   others_have_rounds_ = has_ended_ && next_write() == nullptr && own_.steps == 0;
-  have_all_ended_ = std::ranges::none_of(parts, [](const auto& part) { return part.has_value(); });
+  have_all_ended_ = round.steps == 0;
   if (have_all_ended_) return;
-  Step steps = 0;
-  std::uint64_t samples = 0;
-  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    if (!parts[rank]) continue;
-    WorkerSteps& worker = progress_[workers_[rank]];
-    worker.step = round_ + parts[rank]->steps;
-    worker.samples += parts[rank]->samples;
-    steps = std::max(steps, parts[rank]->steps);
-    samples += parts[rank]->samples;
-  }
-  round_ += steps;
-  for (RangeValues& range : rounds_.sums_changes ? base_ : model_) range.samples += samples;
+  round_ += round.steps;
+  for (RangeValues& range : rounds_.sums_changes ? base_ : model_) range.samples += round.samples;
   if (rounds_.sums_changes) share_round();
   answer_worker(context);
   observe_round(context);
+}
+
+Rounds::RoundLength Rounds::count_round(StepsOfWorkers& progress) const {
+  const auto parts = sum_->parts();
+  RoundLength round;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    if (!parts[rank]) continue;
+    WorkerSteps& worker = progress[workers_[rank]];
+    worker.step = round_ + parts[rank]->steps;
+    worker.samples += parts[rank]->samples;
+    round.steps = std::max(round.steps, parts[rank]->steps);
+    round.samples += parts[rank]->samples;
+  }
+  return round;
 }
 
 /// Goes on from the values after the round. The state of the optimizer stays the worker's own.
@@ -213,8 +217,7 @@ void Rounds::observe_round(const Context& context) {
   }
 }
 
-bool Rounds::answers_for(RangeId range) const {
-  if (!has_copy(range) || !has_state(range)) return false;
+bool Rounds::is_answerer(RangeId range) const {
   const auto answerer =
       shards_ ? std::optional{workers_[shards_->primary(range)].id} : first_worker(*configuration_);
   return answerer == options_.self.id;
@@ -228,19 +231,30 @@ CopyHash Rounds::copy_hash() const {
 }
 
 std::optional<Value> Rounds::value(RangeId range, const Rows& rows) const {
-  if (!answers_for(range) || !has_rows(options_.layout->ranges[range], rows)) return std::nullopt;
+  if (!has_copy(range) || !is_answerer(range) || !has_rows(options_.layout->ranges[range], rows))
+    return std::nullopt;
   const RangeValues& values = rounds_.sums_changes ? base_[range] : model_[range];
   return Value{range, 0, slice_of(options_.layout->ranges[range], values, rows)};
 }
 
+/// If the state of the optimizer is in shards, several workers answer for the ranges, and overlap
+/// lets some of them apply a complete sum later than others. So the state is that after the sum.
 RangeState Rounds::state(RangeId range) const {
   RangeValues values = model_[range];
+  StepsOfWorkers progress = progress_;
+  Step round = round_;
   if (rounds_.sums_changes) {
     values.value = base_[range].value;
     values.samples = base_[range].samples;
+  } else if (const RangeValues* next =
+                 is_ready_ && sum_->is_complete() ? sum_->applied(range) : nullptr) {
+    values = *next;
+    const RoundLength length = count_round(progress);
+    values.samples += length.samples;
+    round += length.steps;
   }
-  RangeState state = state_of(range, values, progress_, options_.workers);
-  state.round = round_;
+  RangeState state = state_of(range, values, progress, options_.workers);
+  state.round = round;
   return state;
 }
 

@@ -88,7 +88,9 @@ class Rounds {
                                                         RangeId) {
     return first_worker(configuration);
   }
-  [[nodiscard]] bool answers_for(RangeId range) const;
+  [[nodiscard]] bool answers_for(RangeId range) const {
+    return has_copy(range) && has_state(range) && is_answerer(range);
+  }
   [[nodiscard]] std::optional<Value> value(RangeId range, const Rows& rows) const;
   [[nodiscard]] RangeState state(RangeId range) const;
   [[nodiscard]] std::vector<WorkerProgress> progress() const;
@@ -131,10 +133,12 @@ class Rounds {
   [[nodiscard]] bool is_of_now(Epoch epoch) const { return epoch == configuration_->epoch; }
   /// True if this member is to have the state of the optimizer for the range.
   [[nodiscard]] bool keeps_state(RangeId range) const {
-    return !shards_ || shards_->has_state(rank_, range);
+    return !shards_ || shards_->keeps_state(rank_, range);
   }
   /// True if it has it, for its last round. Requires: has_model().
   [[nodiscard]] bool has_state(RangeId range) const;
+  /// True if this member answers for the range once it has it.
+  [[nodiscard]] bool is_answerer(RangeId range) const;
   void take_initial_states();
   void apply_to_own_copy(const Write& write);
   [[nodiscard]] Update own_changes() const;
@@ -153,6 +157,13 @@ class Rounds {
   void go_on(const Context& context);
   template <class Event>
   void run_sum(const Context& context, Event event);
+  /// The steps and samples of a round.
+  struct RoundLength {
+    Step steps = 0;
+    std::uint64_t samples = 0;
+  };
+  /// Adds the round of the sum to the progress of the workers.
+  [[nodiscard]] RoundLength count_round(StepsOfWorkers& progress) const;
   void complete_round(const Context& context);
   void answer_worker(const Context& context);
   void observe_round(const Context& context);
@@ -188,9 +199,9 @@ class Rounds {
   collective::Rank rank_ = 0;
   /// nullptr unless the state of the optimizer is in shards.
   std::shared_ptr<const OptimizerShards> shards_;
-  /// The values of its shards after the round that the last change of the configuration aborted at
+  /// The state of its shards after the round that the last change of the configuration aborted at
   /// this member: another worker may have completed it before.
-  ShardValues next_values_;
+  ShardState next_state_;
   /// The reports of the other workers, as far as they have come in this epoch.
   RoundReports reports_;
   std::optional<CatchUp> catch_up_;

@@ -44,13 +44,17 @@ void Rounds::begin_epoch(const Context& context) {
   catch_up_.reset();
   reports_.clear();
   if (sum_)
-    if (auto values = sum_->take_shard_values(); !values.empty()) next_values_ = std::move(values);
+    if (auto state = sum_->shard_state(); !state.empty()) next_state_ = std::move(state);
   sum_.reset();
   workers_ = other_workers(*configuration_, options_.self.id);
   const auto place =
       std::ranges::upper_bound(workers_, options_.self.id, {}, &MemberIncarnation::id);
   rank_ = static_cast<collective::Rank>(place - workers_.begin());
-  if (rounds_.shards_optimizer) shards_ = std::make_shared<const OptimizerShards>(*configuration_);
+  if (rounds_.shards_optimizer) {
+    shards_ = std::make_shared<const OptimizerShards>(*configuration_);
+    // The others have the state of their new shards only after the first sum.
+    others_have_rounds_ = false;
+  }
   workers_.insert(place, {options_.self.id, options_.self.incarnation});
   if (auto valid = Rounds::check_workers(options_.name, workers_.size()); !valid)
     return context.out.push_back(Fail{
@@ -86,7 +90,7 @@ RoundReport Rounds::report() const {
   if (!shards_) return own;
   for (RangeId range = 0; range < model_.size(); ++range) {
     if (has_state(range)) own.state.push_back(range);
-    if (next_values_.contains(range)) own.next_state.push_back(range);
+    if (next_state_.contains(range)) own.next_state.push_back(range);
   }
   return own;
 }
@@ -109,19 +113,17 @@ void Rounds::agree(const Context& context) {
     return context.out.push_back(
         Fail{"no worker has a copy of the parameters; valid: start from a checkpoint"});
   const bool is_behind = own != latest;
-  if (!is_behind) next_values_.clear();  // no worker has completed the round
-  auto plan =
-      CatchUp::plan(reports_,
-                    {.round = *latest,
-                     .lacks_values = is_behind,
-                     .lacks_state =
-                         [&](RangeId range) {
-                           if (!is_behind) return keeps_state(range) && !has_state(range);
-                           const bool has_own = rounds_.sums_changes && has_model();
-                           return !has_own && keeps_state(range) && !next_values_.contains(range);
-                         },
-                     .shards_optimizer = shards_ && options_.applier->slots() > 0},
-                    options_.layout->ranges.size());
+  if (!is_behind) next_state_.clear();  // no worker has completed the round
+  const auto lacks_state = [&](RangeId range) {
+    if (!is_behind) return keeps_state(range) && !has_state(range);
+    const bool has_own = rounds_.sums_changes && has_model();
+    return !has_own && keeps_state(range) && !next_state_.contains(range);
+  };
+  auto plan = CatchUp::plan(reports_,
+                            {.round = *latest,
+                             .lacks_values = is_behind,
+                             .shards_optimizer = shards_ && options_.applier->slots() > 0},
+                            options_.layout->ranges.size(), lacks_state);
   if (!plan) return context.out.push_back(Fail{std::move(plan).error().message});
   if (plan->is_complete()) {
     is_ready_ = true;
@@ -136,15 +138,16 @@ void Rounds::ask_for_next_range(const Context& context) {
     context.send(ask->source, ask->request);
 }
 
-/// No sum is complete without the one who asks, so it asks for the last round of this member, or
-/// for the next one.
+/// No sum is complete without the one who asks. So it asks for what this member has after its last
+/// round or, if another worker has completed the next one, for the state after that; a member that
+/// has installed the next round meanwhile still has this state.
 bool Rounds::on(const Context& context, MemberId from, const CatchUpRequest& request) {
   if (!is_of_now(request.epoch) || !has_model()) return true;
-  const auto next = next_values_.find(request.range);
-  const bool is_next = request.round == round_ + 1 && next != next_values_.end();
+  const auto next = next_state_.find(request.range);
+  const bool is_next = request.round == round_ + 1 && next != next_state_.end();
   if (!is_next && request.round != round_) return true;
-  RangeState asked = is_next ? state_of(request.range, next->second, progress_, options_.workers)
-                             : state(request.range);
+  RangeState asked = state(request.range);
+  if (is_next) asked.slots = {next->second, 0, next->second->size(), nullptr};
   asked.ledger.clear();
   if (!request.wants_state) asked.slots = {};
   auto copy = std::make_shared<ModelCopy>(ModelCopy{std::move(asked), progress_of(progress_)});
@@ -190,8 +193,7 @@ void Rounds::install_values() {
     share_round();
   else
     model_ = std::move(values);
-  for (const auto& [range, next] : std::exchange(next_values_, {}))
-    model_[range].slots = next.slots;
+  for (const auto& [range, slots] : std::exchange(next_state_, {})) model_[range].slots = slots;
   round_ = catch_up_->round();
   progress_.clear();
   for (const WorkerProgress& one : catch_up_->progress())

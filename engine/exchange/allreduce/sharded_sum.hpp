@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,7 +12,11 @@
 namespace starling::core {
 
 /// T is float or double. After the sum, the elements of the vector are the new values of the
-/// ranges; the counts and the numbers of the workers are sums as ever.
+/// ranges; the counts and the numbers of the workers are sums as ever. A worker alone sends and
+/// receives nothing, so it applies the sum at last.
+///
+/// The values and the state before a round are kept until it is complete, because the round may be
+/// aborted. So a worker has those of its shards twice meanwhile.
 template <class T>
 class ShardedSum final : public TypedRoundSum<T> {
  public:
@@ -27,7 +32,7 @@ class ShardedSum final : public TypedRoundSum<T> {
     applied_.clear();
     before_.clear();
     for (RangeId range = 0; range < ranges.size(); ++range)
-      if (has_state(range)) before_.emplace(range, ranges[range]);
+      if (keeps_state(range) && this->options().workers > 1) before_.emplace(range, ranges[range]);
     TypedRoundSum<T>::start(out, update, steps, ranges);
   }
 
@@ -36,9 +41,11 @@ class ShardedSum final : public TypedRoundSum<T> {
     for (RangeId range = 0; range < ranges.size(); ++range) {
       RangeValues& values = ranges[range];
       const auto slice = std::span{sum}.subspan(this->places().ranges[range]);
-      if (has_state(range)) {
-        if (!applied_.contains(range)) apply_slice(range, slice);  // there is no other worker
-        values = std::move(applied_.at(range));
+      if (keeps_state(range)) {
+        if (const auto applied = applied_.extract(range))
+          values = std::move(applied.mapped());
+        else
+          apply_slice(range, values, slice);
         continue;
       }
       values.slots = Buffer::zeros(0, sizeof(T));
@@ -49,13 +56,18 @@ class ShardedSum final : public TypedRoundSum<T> {
       values.value = Buffer::copy_of(elements.first(count));
       ++values.updates;
     }
-    applied_.clear();
     before_.clear();
   }
 
-  [[nodiscard]] ShardValues take_shard_values() override {
-    if (applied_.size() < before_.size()) return {};
-    return std::exchange(applied_, {});
+  [[nodiscard]] const RangeValues* applied(RangeId range) const override {
+    const auto found = applied_.find(range);
+    return found == applied_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] ShardState shard_state() const override {
+    ShardState state;
+    if (applied_.size() == before_.size())
+      for (const auto& [range, values] : applied_) state.emplace(range, values.slots);
+    return state;
   }
 
  protected:
@@ -71,10 +83,10 @@ class ShardedSum final : public TypedRoundSum<T> {
     if (is_send && instruction.round != values_round && this->options().residual)
       this->round(this->places().errors[range], elements.first(elements_of(range)));
     if (instruction.round != sum_round) return;
-    apply_slice(range, elements);
+    RangeValues& values = applied_.insert_or_assign(range, before_.at(range)).first->second;
+    apply_slice(range, values, elements);
     if (!is_send)
-      std::ranges::copy(std::as_const(*applied_.at(range).value).template as<T>(),
-                        elements.begin());
+      std::ranges::copy(std::as_const(*values.value).template as<T>(), elements.begin());
   }
   [[nodiscard]] bool may_compress(std::uint32_t round) const override {
     return round != values_round;
@@ -82,8 +94,8 @@ class ShardedSum final : public TypedRoundSum<T> {
 
  private:
   [[nodiscard]] const Layout& layout() const { return *this->options().layout; }
-  [[nodiscard]] bool has_state(RangeId range) const {
-    return this->options().shards->has_state(this->options().self, range);
+  [[nodiscard]] bool keeps_state(RangeId range) const {
+    return this->options().shards->keeps_state(this->options().self, range);
   }
   /// Returns how many elements and counts a range has.
   [[nodiscard]] std::size_t elements_of(RangeId range) const {
@@ -91,17 +103,15 @@ class ShardedSum final : public TypedRoundSum<T> {
   }
 
   /// Applies the sum of a range. `slice` begins with it, and the numbers of the workers follow.
-  void apply_slice(RangeId range, std::span<const T> slice) {
+  void apply_slice(RangeId range, RangeValues& values, std::span<const T> slice) {
     const std::size_t count = elements_of(range);
-    RangeValues values = before_.at(range);
     if (const double weights = this->weights_at(slice, count); weights > 0)
       this->apply_sum(range, values, slice.first(count), weights);
-    applied_.insert_or_assign(range, std::move(values));
   }
 
   /// The values before the sum in progress, and after it, of the ranges of this worker's shards.
-  ShardValues before_;
-  ShardValues applied_;
+  std::map<RangeId, RangeValues> before_;
+  std::map<RangeId, RangeValues> applied_;
 };
 
 }  // namespace starling::core

@@ -105,8 +105,9 @@ struct ExecutorOptions {
 template <class Element>
 class Executor {
  public:
-  /// Called with the elements of a slice before they are sent, and after they were received and
-  /// added or copied. May change them: the member goes on with the changed ones.
+  /// Called with the elements of a slice before they are sent, once for each receiver, and after
+  /// they were received and added or copied. May change them: the member goes on with the changed
+  /// ones.
   using Hook = std::function<void(const Instruction& instruction, const SliceId& slice,
                                   std::span<Element> elements)>;
 

@@ -185,7 +185,7 @@ std::vector<PeerMessage> other_example_messages() {
       CouncilMessage{Accepted{8, {3, 3}}},
       CouncilMessage{SuspicionReport{{{2, 1}, {5, 3}}}},
       JoinRequest{{12, 1, true, true}},
-      LeaveRequest{{3, 2, true, false}},
+      LeaveRequest{{3, 2, true, false}, 8},
       EpochProbe{},
       JoinRefused{"no room"},
       DealReport{{5, 1}, deal(), 3, 9, true, {{{2, 1}, 8, 64}}, 640, 1234567890123, 77},

@@ -97,14 +97,14 @@ class RoundsHarness : public ExchangeHarness<E> {
   }
   /// Returns true if deaths may have taken what no other worker has, so that the job had to fail.
   /// `deaths` is the number of deaths since the members last completed a round that they had begun
-  /// in their present configuration.
-  [[nodiscard]] virtual bool may_fail(int deaths) const { return deaths < 0; }
+  /// in their present configuration; `gone` also counts the workers that have left.
+  [[nodiscard]] virtual bool may_fail(int deaths, int gone) const { return gone < deaths; }
   /// Called when all copies are equal and nothing is in flight.
   virtual void check_at_end() {}
 
-  /// Workers join, end and die at any message. Expects that all copies are equal after each round,
-  /// and that each update is in them once. `choose(seed)` returns the exchange and the number of
-  /// steps of its rounds.
+  /// Workers join, end, leave and die at any message. Expects that all copies are equal after each
+  /// round, and that each update is in them once. `choose(seed)` returns the exchange and the
+  /// number of steps of its rounds.
   template <class Choose>
   void expect_agreement_despite_faults(Choose choose) {
     constexpr auto seeds = static_cast<int>(seeds_to_run(400));
@@ -123,8 +123,10 @@ class RoundsHarness : public ExchangeHarness<E> {
       std::map<MemberId, int> seen;
       std::set<MemberId> entering;
       MemberId joiner = 100;
+      std::set<MemberId> leaving;
       int deaths = 0;
-      Step round_of_death = 0;
+      int gone = 0;
+      Step last_round = 0;  // when a worker went
       for (const Member& member : now_.members) next[member.id] = 1;
       for (int event = 0; event < 600; ++event) {
         const Member member = now_.members[random_.below(now_.members.size())];
@@ -133,8 +135,25 @@ class RoundsHarness : public ExchangeHarness<E> {
           next[member.id] = exchange(member.id).round() + 1;
           seen[member.id] = written_[member.id];
         }
-        const bool may_write = !entering.contains(member.id) && !exchange(member.id).is_writing() &&
-                               epochs_[member.id] > 0;
+        const bool may_write = !entering.contains(member.id) && !leaving.contains(member.id) &&
+                               !exchange(member.id).is_writing() && epochs_[member.id] > 0;
+        const auto note_round = [&] {
+          for (const Member& other : now_.members)
+            last_round = std::max(last_round, exchange(other.id).round());
+        };
+        const auto has_other_copy = [&] {
+          return std::ranges::any_of(now_.members, [&](const Member& other) {
+            return other.id != member.id && exchange(other.id).has_copy(0);
+          });
+        };
+        // As the council lets members leave: one after the other, each in the present epoch.
+        if (leaving.contains(member.id) && epochs_[member.id] == now_.epoch && has_other_copy() &&
+            exchange(member.id).may_leave()) {
+          note_round();
+          ++gone;
+          remove(member.id);
+          continue;
+        }
         if (random_.below(60) == 0 && faults < 100'000) {
           ++faults;
           if (random_.below(2) == 0 && now_.members.size() < 8) {
@@ -143,20 +162,20 @@ class RoundsHarness : public ExchangeHarness<E> {
             enter(joiner);
             entering.insert(joiner++);
           } else if (now_.members.size() > 1) {
-            const bool has_other_copy = std::ranges::any_of(now_.members, [&](const Member& other) {
-              return other.id != member.id && exchange(other.id).has_copy(0);
-            });
-            if (!has_other_copy) continue;
+            if (!has_other_copy()) continue;
             const Step most = exchange(member.id).round();
             repeated += std::ranges::any_of(now_.members, [&](const Member& other) {
               return exchange(other.id).round() < most;
             });
             remove(member.id);
             ++deaths;
-            round_of_death = most;
-            for (const Member& other : now_.members)
-              round_of_death = std::max(round_of_death, exchange(other.id).round());
+            ++gone;
+            last_round = std::max(last_round, most);
+            note_round();
           }
+        } else if (may_write && leaving.size() < 2 && random_.below(200) == 0) {
+          leaving.insert(member.id);
+          end(member.id, 0);
         } else if (may_write && random_.below(3) == 0) {
           write(member.id, next[member.id]++, 1);
         } else if (epochs_[member.id] < now_.epoch && random_.below(4) == 0) {
@@ -164,17 +183,17 @@ class RoundsHarness : public ExchangeHarness<E> {
         } else if (!in_flight_.empty()) {
           deliver_one();
         }
-        // The sum after the next one has begun after the deaths.
+        // The sum after the next one has begun in the present configuration.
         if (std::ranges::all_of(now_.members, [&](const Member& other) {
-              return exchange(other.id).round() >= round_of_death + 2 * every;
+              return exchange(other.id).round() >= last_round + 2 * every;
             }))
-          deaths = 0;
+          deaths = gone = 0;
         if (!failure_.empty()) break;
         for (const Member& a : now_.members)
           for (const Member& b : now_.members) {
             if (!exchange(a.id).has_copy(0) || !exchange(b.id).has_copy(0)) continue;
-            const auto apart = static_cast<std::int64_t>(exchange(a.id).round()) -
-                               static_cast<std::int64_t>(exchange(b.id).round());
+            const auto apart = static_cast<std::int64_t>(exchange(a.id).state(0).round) -
+                               static_cast<std::int64_t>(exchange(b.id).state(0).round);
             ASSERT_LE(std::abs(apart), static_cast<std::int64_t>(every));
             ASSERT_TRUE(apart != 0 || shared(a.id) == shared(b.id));
           }
@@ -183,7 +202,7 @@ class RoundsHarness : public ExchangeHarness<E> {
       for (const Member& member : now_.members)
         if (!exchange(member.id).is_writing()) end(member.id, 0);
       deliver_all();
-      if (!failure_.empty() && may_fail(deaths)) {
+      if (!failure_.empty() && may_fail(deaths, gone)) {
         ++failed;
         continue;
       }

@@ -257,6 +257,30 @@ TEST(Configurations, LeaverStaysUntilAnotherMemberHoldsItsRangesIfNoneArePlaced)
   EXPECT_EQ(members_after({{1, {0, 1}}, {2, {0, 1}}}), (Ids{0, 2})) << "0 has not said";
 }
 
+TEST(Configurations, MembersOfOneNodeLeaveAtATimeIfNodesHaveTheOnlyCopies) {
+  Configuration now;
+  now.epoch = 3;
+  for (MemberId id = 0; id < 6; ++id) now.members.push_back({id, 1, true, true, 1 + id / 2});
+  PendingChanges pending{.leaves = {0, 1, 2, 3}, .node_by_node = true};
+  for (MemberId id = 0; id < 6; ++id) pending.held[id] = {0, 1};
+  const auto members_after = [&] {
+    const auto next = next_configuration(now, pending).next;
+    std::vector<MemberId> ids;
+    for (const Member& member : next ? next->members : now.members) ids.push_back(member.id);
+    return ids;
+  };
+  using Ids = std::vector<MemberId>;
+  EXPECT_EQ(members_after(), (Ids{2, 3, 4, 5}));
+  pending.dead = {4, 5};
+  EXPECT_EQ(members_after(), (Ids{0, 1, 2, 3})) << "the dead only";
+  pending.node_by_node = false;
+  pending.dead.clear();
+  EXPECT_EQ(members_after(), (Ids{4, 5}));
+  for (Member& member : now.members) member.node = 0;
+  pending.node_by_node = true;
+  EXPECT_EQ(members_after(), (Ids{1, 2, 3, 4, 5})) << "each has a node of its own";
+}
+
 TEST(Configurations, RangeIsLostIfNoLivingMemberHoldsItAndNoneArePlaced) {
   Configuration now;
   now.epoch = 3;

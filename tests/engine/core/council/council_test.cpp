@@ -180,7 +180,7 @@ TEST(Council, AgreesAlthoughMessagesAreLostRepeatedAndReordered) {
           break;
         case 3:
           network.run(one, [&](Council& council, const auto& context) {
-            council.leave(context, {other, 1});
+            council.leave(context, {other, 1}, 1);
           });
           break;
         case 4:
