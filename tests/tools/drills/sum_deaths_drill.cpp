@@ -55,7 +55,7 @@ TEST_P(SumDeaths, OfAnyNodeAtAnyMomentNeitherEndTheJobNorLoseOrRepeatARound) {
   report("deaths", std::to_string(killed));
   EXPECT_GE(killed, deaths / 2);
   expect_good_model_without_long_pause();
-  EXPECT_NE(summary_.find("\"equal_copies\": true"), std::string::npos) << summary_;
+  EXPECT_NE(summary_.find("\"equal_copies\":true"), std::string::npos) << summary_;
   const auto updates = updates_of_ranges();
   EXPECT_EQ(updates, std::vector<std::uint64_t>(updates.size(), steps));
   EXPECT_FALSE(updates.empty());
