@@ -154,9 +154,10 @@ void Shard::process(const OwnershipContext& context, const Push& push, HeldRange
 /// steps since the worker's last push to this range: a worker pushes nothing to a range that its
 /// step has not changed.
 void Shard::count_samples(const Push& push, HeldRange& range) {
-  std::uint64_t& counted = range.ledger[push.worker].samples;
-  range.values.samples += options_.bsp ? push.samples : push.samples_total - counted;
-  counted = push.samples_total;
+  LedgerEntry& entry = range.ledger[push.worker];
+  range.values.samples += options_.bsp ? push.samples : push.samples_total - entry.samples;
+  // A later incarnation may have entered while the push waited for its round.
+  if (push.incarnation == entry.incarnation) entry.samples = push.samples_total;
 }
 
 void Shard::on(const OwnershipContext& context, const Snapshot& request) {
@@ -203,8 +204,9 @@ std::vector<WorkerProgress> Shard::progress() const {
       const LedgerEntry& entry = range.ledger[worker];
       WorkerProgress here{{worker, entry.incarnation}, entry.step, entry.samples};
       // The ledger does not count the samples of queued pushes yet.
-      if (options_.bsp && !range.queued_pushes[worker].empty())
-        here.samples = range.queued_pushes[worker].back().samples_total;
+      if (options_.bsp)
+        for (const Push& push : range.queued_pushes[worker])
+          if (push.incarnation == entry.incarnation) here.samples = push.samples_total;
       const auto order_key = [](const WorkerProgress& p) {
         return std::tuple{p.worker.incarnation, p.step, p.samples};
       };

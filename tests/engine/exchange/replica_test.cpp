@@ -334,5 +334,27 @@ TEST_F(ReplicaTest, AwaitsAJoinerFromTheNextRoundOn) {
   EXPECT_EQ(sum(1), 4);
 }
 
+/// The worker dies while its push waits for the round, and joins again before the round is
+/// complete.
+TEST_F(ReplicaTest, SamplesOfAWorkerAreNotCountedForItsNextIncarnation) {
+  bsp_ = true;
+  adopt(0, configuration_of(1, {{0, 1}}));
+  push(0, 1, 1, false, 9);
+  auto next = configuration_of(2, {{0, 1}});
+  next.members.back().incarnation = 1;
+  adopt(0, next);
+  const auto samples_of_new = [&] {
+    for (const WorkerProgress& known : replica_of(0).shard().progress())
+      if (known.worker == MemberIncarnation{9, 1}) return known.samples;
+    return std::uint64_t{77};
+  };
+  const auto entry = std::make_shared<const Push>(Push{9, 1, 0, 1, 0, 0, Slice{}, true, 2});
+  EXPECT_TRUE(run(0, [&](auto& r, const auto& context) { return r.on(context, entry); }));
+  EXPECT_EQ(samples_of_new(), 0U) << "the push of the former incarnation waits";
+  push(0, 1, 2, false, 8);
+  EXPECT_EQ(sum(0), 2) << "with the push of the former incarnation";
+  EXPECT_EQ(samples_of_new(), 0U);
+}
+
 }  // namespace
 }  // namespace starling::core
