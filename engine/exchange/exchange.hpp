@@ -165,7 +165,7 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// An exchange may have E::model_lags, which is true if steps count before the model that is
   /// evaluated and saved contains them: then only its ledgers say which steps it contains. It may
   /// have E::check_workers(name, workers), which refuses a number of workers that it cannot have,
-  /// and E::has_shards(name), which is true if only some workers have what a job needs.
+  /// and E::has_shards(name), which is true if parts of the job's state are at two workers only.
 
   /// The context of every event: an ExchangeContext of `Messages` and Ended.
   typename E::Context;

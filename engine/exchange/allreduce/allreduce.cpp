@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::string_view overlap = "overlap";
 constexpr std::string_view comma_overlap = ",overlap";
-constexpr std::string_view overlap_comma = "overlap,";
 
 Result<AllreduceRule> parse_argument(std::string_view argument) {
   AllreduceRule rule;
@@ -29,9 +28,9 @@ Result<AllreduceRule> parse_argument(std::string_view argument) {
   const bool is_known = std::ranges::any_of(examples, [&](std::string_view example) {
     return example.substr(0, example.find(':')) == name;
   });
-  if (argument.starts_with(overlap_comma))
+  if (const std::string first = std::string{overlap} + ","; argument.starts_with(first))
     return Error{"exchange: allreduce: " + quote(argument) + " is unknown; valid: " +
-                 std::string{argument.substr(overlap_comma.size())} + ",overlap"};
+                 std::string{argument.substr(first.size())} + std::string{comma_overlap}};
   if (!is_known || name == overlap)
     return Error{"exchange: allreduce: " + quote(argument) + " is unknown; " +
                  suggest(argument, std::vector<std::string>{examples.begin(), examples.end()})};

@@ -1,7 +1,7 @@
 #include "starling/engine/exchange/allreduce/catch_up.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <string>
 
 namespace starling::core {
 namespace {
@@ -27,12 +27,12 @@ Result<CatchUp> CatchUp::plan(const RoundReports& reports, const Lack& lack, std
   const auto completed = std::ranges::find_if(
       reports, [&](const auto& report) { return report.second.round == lack.round; });
   for (RangeId range = 0; range < ranges; ++range) {
-    const bool is_stateless = lacks_state(range);
+    const bool needs_state = lacks_state(range);
     const bool comes_with_values =
-        lack.lacks_values && is_stateless && knows_state(completed->second, lack, range);
+        lack.lacks_values && needs_state && knows_state(completed->second, lack, range);
     if (lack.lacks_values)
       plan.parts_.push_back({completed->first, range, true, comes_with_values});
-    if (!is_stateless || comes_with_values) continue;
+    if (!needs_state || comes_with_values) continue;
     const auto source = std::ranges::find_if(
         reports, [&](const auto& report) { return knows_state(report.second, lack, range); });
     if (source == reports.end())

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "starling/base/result.hpp"
@@ -33,9 +32,9 @@ class CatchUp {
     bool shards_optimizer = false;
   };
 
-  /// Returns an Error if no worker has what is lacking. Requires: if the worker lacks values, some
-  /// report is of `lack.round`.
-  /// `lacks_state(range)` is true if the worker lacks the state of the optimizer of the range.
+  /// Says what to ask of whom. `lacks_state(range)` is true if the worker lacks the state of the
+  /// optimizer of the range. Returns an Error if no worker has what is lacking. Requires: if the
+  /// worker lacks values, some report is of `lack.round`.
   [[nodiscard]] static Result<CatchUp> plan(const RoundReports& reports, const Lack& lack,
                                             std::size_t ranges,
                                             const std::function<bool(RangeId)>& lacks_state);

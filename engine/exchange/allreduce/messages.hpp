@@ -50,7 +50,7 @@ struct RoundReport {
   /// The last round that the sender has completed; nullopt if it has no copy of the model.
   std::optional<Step> round;
   /// If the state of the optimizer is in shards: the ranges, ascending, whose state the sender has
-  /// after this round, and those whose values and state it knows after the next round.
+  /// after this round, and those whose state it knows after the next one.
   std::vector<RangeId> state{};
   std::vector<RangeId> next_state{};
 
