@@ -53,6 +53,34 @@ class MomentumApplier final : public core::Applier {
       {.optimizer = models::Sgd{.lr = 0.125, .momentum = 0.75}, .schedule = {}, .batch = 1});
 };
 
+/// Merges updates into the state of the optimizer, and makes the values equal to it. So a worker
+/// that has lost the state loses the counts, too.
+class StateApplier final : public core::Applier {
+ public:
+  [[nodiscard]] std::size_t element_bytes() const noexcept override {
+    return inner_->element_bytes();
+  }
+  [[nodiscard]] std::size_t slots() const noexcept override { return 1; }
+  [[nodiscard]] double weight(std::uint32_t samples, std::size_t workers) const noexcept override {
+    return inner_->weight(samples, workers);
+  }
+  void apply(const core::Layout& layout, core::RangeId range, core::RangeValues& values,
+             const core::Slice& update, double weight) const override {
+    std::swap(values.value, values.slots);
+    inner_->apply(layout, range, values, update, weight);
+    values.slots = core::Buffer::copy_of(std::as_const(*values.value).as<double>());
+  }
+  void apply_round(const core::Layout& layout, core::RangeId range, core::RangeValues& values,
+                   std::span<const core::RoundPart> round, core::RoundScratch&) const override {
+    for (const core::RoundPart& part : round)
+      if (!part.update.empty()) apply(layout, range, values, part.update, 1);
+  }
+  [[nodiscard]] bool averages_rounds() const noexcept override { return inner_->averages_rounds(); }
+
+ private:
+  core::ApplierPtr inner_ = core::merge_applier<double>(merge);
+};
+
 /// Adds updates to the counts, one worker's with a weight of 1.
 class CountingApplier final : public core::Applier {
  public:
@@ -138,14 +166,15 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   // With gossip and leader, workers have parts of updates. If pushes are applied as they arrive,
   // momentum shows their order. If they are applied in rounds, they or their sum are merged,
   // because their mean would not keep the counts whole; then a hash shows their order. With average
-  // and elastic, changes of copies are added.
+  // and elastic, changes of copies are added. With allreduce, the state of the optimizer is needed.
   if (exchange.name == core::GossipExchange::name || exchange.name == core::LeaderExchange::name)
     training.exchange.applier = std::make_shared<const CountingApplier>();
   else if (exchange.name == core::AverageExchange::name ||
            exchange.name == core::ElasticExchange::name)
     training.exchange.applier = core::merge_applier<double>(add);
-  else if (exchange.is_barrier ||
-           (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier)))
+  else if (exchange.name == core::AllreduceExchange::name)
+    training.exchange.applier = std::make_shared<const StateApplier>();
+  else if (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier))
     training.exchange.applier = core::merge_applier<double>(merge);
   else
     training.exchange.applier = std::make_shared<const MomentumApplier>();

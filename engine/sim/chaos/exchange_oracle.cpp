@@ -278,12 +278,17 @@ class AllreduceOracle final : public RoundsOracle<core::AllreduceExchange> {
     return promised - std::min(own_steps_unread(), promised);
   }
 
-  /// All apply the same sums, so they have the same optimizer, too.
+  bool has_state(const core::MemberCore& member, core::RangeId range) const override {
+    return !exchange(member).state(range).slots.empty();
+  }
+  /// All apply the same sums, so those that have the optimizer's state have the same.
   std::string_view difference(const core::MemberCore& a, const core::MemberCore& b,
                               core::RangeId range) const override {
     const core::RangeState x = exchange(a).state(range);
     const core::RangeState y = exchange(b).state(range);
-    if (!equal(x.slots, y.slots)) return "the optimiser's slots";
+    for (const core::RangeState* state : {&x, &y})
+      if (!state->slots.empty() && !equal(state->slots, state->value))
+        return "the state of the optimizer";
     if (x.updates != y.updates) return "the updates applied";
     return RoundsOracle::difference(a, b, range);
   }

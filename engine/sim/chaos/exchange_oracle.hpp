@@ -29,6 +29,8 @@ class ExchangeOracle {
       const core::Configuration& configuration, core::RangeId range) const = 0;
   /// True if the member has the whole range, as it knows it itself.
   [[nodiscard]] virtual bool is_full(const MemberCore& member, core::RangeId range) const = 0;
+  /// True if the member has the state of the optimizer that updates of the range need.
+  [[nodiscard]] virtual bool has_state(const MemberCore&, core::RangeId) const { return true; }
   /// Returns the member's elements of the range; empty if it has none.
   [[nodiscard]] virtual std::span<const double> values(const MemberCore& member,
                                                        core::RangeId range) const = 0;

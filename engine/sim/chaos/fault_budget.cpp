@@ -1,6 +1,7 @@
 #include "starling/engine/sim/chaos/fault_budget.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace starling::sim {
@@ -92,12 +93,23 @@ bool FaultBudget::ranges_survive_partition(NodeSet group, NodeSet without) const
   return is_every_range_safe;
 }
 
-/// Returns true if a node on `side` and not in `without` is healthy and keeps all updates of
-/// `range`.
+/// Returns true if a node on `side` and not in `without` is healthy, keeps all updates of `range`
+/// and has the state of its optimizer, and if the range goes on having such a node. While a range
+/// moves, it has more owners than copies. The next configuration keeps as many of them as copies,
+/// and may keep owners that have failed if no member suspects them yet; so fewer owners than copies
+/// may have failed.
 bool FaultBudget::has_safe_owner(core::RangeId range, NodeSet side, NodeSet without) const {
-  return std::ranges::any_of(checker_.holders(*checker_.latest(), range), [&](const auto& owner) {
-    return contains(side & ~without, owner.id) && is_healthy(owner.id, side) &&
-           keeps_all_updates(range, owner);
+  const auto runs = [&](const core::RangeOwner& owner) {
+    return contains(side & ~without, owner.id) && is_healthy(owner.id, side);
+  };
+  const auto owners = checker_.holders(*checker_.latest(), range);
+  if (core::exchange_type(scenario_.exchange).places_ranges &&
+      owners.size() > scenario_.replication_factor &&
+      std::ranges::count_if(owners, std::not_fn(runs)) >= scenario_.replication_factor)
+    return false;
+  return std::ranges::any_of(owners, [&](const auto& owner) {
+    return runs(owner) && keeps_all_updates(range, owner) &&
+           checker_.oracle().has_state(*conditions_[owner.id].core, range);
   });
 }
 

@@ -16,7 +16,9 @@ using core::Step;
 void InvariantChecker::expect_equal_replicas() {
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
     const MemberCore* previous = nullptr;
-    for (const core::RangeOwner& owner : holders(*latest(), r)) {
+    const auto owners = holders(*latest(), r);
+    std::size_t states = 0;
+    for (const core::RangeOwner& owner : owners) {
       const MemberCore* core = full_owner(r, owner);
       if (core == nullptr) {
         report_violation("range " + std::to_string(r) + " is not held by its owner " +
@@ -29,8 +31,13 @@ void InvariantChecker::expect_equal_replicas() {
         report_violation("replicas of range " + std::to_string(r) + " differ in " +
                          std::string{what});
       previous = core;
+      if (oracle_->has_state(*core, r)) ++states;
       check_range(owner.id, r, true);
     }
+    if (states < std::min<std::size_t>(2, owners.size()))
+      report_violation("only " + std::to_string(states) + " of the " +
+                       std::to_string(owners.size()) + " holders of range " + std::to_string(r) +
+                       " have the state of the optimizer");
     if (oracle_->has_push_sums()) expect_push_sums(r);
   }
 }

@@ -128,6 +128,40 @@ faults 3
   EXPECT_EQ(run_chaos(*scenario).violation, "");
 }
 
+/// The range of nodes 3, 4 and 5 has three owners while it moves to node 3. Node 3 has failed, and
+/// no other knows. If node 4 failed, too, the next configuration could still keep these two.
+TEST(ChaosRun, BudgetCountsFailedOwnersThatTheNextConfigurationMayKeep) {
+  const auto scenario = parse_scenario(R"(seed 202103
+mode hybrid
+exchange owners
+cache no
+barrier pssp:s=2,beta=2
+recheck notify
+workers 3
+servers 3
+ranges 3
+copies 2
+steps 17
+loss 0.01
+duplication 0.1
+reordering 0.19
+latency 1ms
+compute 5ms
+straggling 1
+beyond no
+fault suspect:at=44275us,node=0,lasts=161116us
+fault suspect:at=114877us,node=3,lasts=24115us
+fault crash:at=172215us,node=3,after=2
+fault join:at=177031us,node=6
+fault crash:at=180369us,node=4,lasts=1122824us,after=4
+faults 5
+)");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  const auto report = run_chaos(*scenario);
+  EXPECT_EQ(report.violation, "");
+  EXPECT_EQ(report.faults_refused, 1U);
+}
+
 TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
   Scenario scenario;
   scenario.seed = 2;  // the workers of odd seeds end after epochs

@@ -180,6 +180,39 @@ TEST(Sabotage, RoundsThatOthersDoNotGetAreFound) {
   EXPECT_TRUE(seeds_until_found<RoundWithheld>(1000, "after round|without step|stuck"));
 }
 
+/// A worker gets another state of the optimizer than the one that it asked for.
+class StateChanged : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
+    const auto* reply = payload_as<core::CatchUpReply>(envelope);
+    if (reply == nullptr || !reply->copy || reply->copy->state.slots.empty()) return true;
+    auto copy = std::make_shared<core::ModelCopy>(*reply->copy);
+    const std::size_t count = copy->state.slots.count;
+    copy->state.slots = {core::Buffer::zeros(count, sizeof(double)), 0, count, nullptr};
+    replace_payload(envelope, core::CatchUpReply{reply->epoch, reply->range, std::move(copy)});
+    return true;
+  }
+};
+
+TEST(Sabotage, WrongStatesOfTheOptimizerAreFound) {
+  EXPECT_TRUE(seeds_until_found<StateChanged>(1000, "once|without step|state|after round"));
+}
+
+/// A worker says that it has no state of the optimizer, so no one asks it for any.
+class StateNotReported : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
+    const auto* report = payload_as<core::RoundReport>(envelope);
+    if (report != nullptr && !report->state.empty())
+      replace_payload(envelope, core::RoundReport{report->epoch, report->round});
+    return true;
+  }
+};
+
+TEST(Sabotage, StatesOfTheOptimizerThatGetLostAreFound) {
+  EXPECT_TRUE(seeds_until_found<StateNotReported>(1000, "the state of the optimizer"));
+}
+
 /// The coordinator tells workers that all others have reached their step, so that they keep what
 /// they have read for too long.
 class OverstatedFloor : public Sabotage {
