@@ -57,8 +57,10 @@ void InvariantChecker::on_event(NodeId id) {
   node_state.previous_configuration =
       std::exchange(node_state.configuration, node_state.core->configuration());
   if (node_state.core->configuration()->epoch != node_state.epoch) on_configuration(node_state);
-  if (node_state.core->state() != MemberCore::State::member) return;
-  follow_worker(id, node_state);
+  const bool is_member = node_state.core->state() == MemberCore::State::member;
+  // A worker may make a step in the event in which its member is excluded.
+  if (std::exchange(node_state.is_member, is_member) || is_member) follow_worker(id, node_state);
+  if (!is_member) return;
   const core::Worker* worker = node_state.core->role<core::Training>().worker();
   if (worker != nullptr && worker->is_held() && !node_state.held_since)
     node_state.held_since = epoch_of_pass(node_state);

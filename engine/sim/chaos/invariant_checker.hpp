@@ -159,6 +159,8 @@ class InvariantChecker {
   struct NodeState {
     const MemberCore* core = nullptr;
     std::size_t slot = 0;
+    /// True if the core was a member after its last event.
+    bool is_member = false;
     core::Epoch epoch = 0;
     /// The configurations that the core knew before its last event, and after it.
     core::ConfigurationPtr previous_configuration = nullptr;

@@ -162,6 +162,36 @@ faults 5
   EXPECT_EQ(report.faults_refused, 1U);
 }
 
+/// Worker 0 makes a step, answers that it has, and learns in the same event that it is excluded.
+TEST(ChaosRun, LastStepOfAnExcludedWorkerIsNoViolation) {
+  const auto scenario = parse_scenario(R"(seed 260078
+mode peer
+exchange broadcast
+cache no
+barrier pssp:s=3,beta=1
+recheck notify
+workers 5
+servers 0
+ranges 5
+copies 2
+steps 15
+loss 0.11
+duplication 0.09
+reordering 0.01
+latency 1ms
+compute 5ms
+straggling 1
+beyond no
+fault suspect:at=78557us,node=3,lasts=379689us
+fault leave:at=119472us,node=4
+fault crash:at=131916us,node=1,lasts=1080819us,after=2
+fault suspect:at=184555us,node=0,lasts=659285us
+faults 4
+)");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  EXPECT_EQ(run_chaos(*scenario).violation, "");
+}
+
 TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
   Scenario scenario;
   scenario.seed = 2;  // the workers of odd seeds end after epochs
