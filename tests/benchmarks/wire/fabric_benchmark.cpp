@@ -1,7 +1,7 @@
 /// Measures tensors that one process sends to another on this host, one after the other: by ZeroMQ,
 /// plain and encrypted, and by one-sided writes. The ways alternate. Prints medians of 5 runs:
 ///
-///     fabric_benchmark [PROVIDER]    shm, tcp or verbs [shm]
+///     fabric_benchmark [PROVIDER] [SIZE]    shm, tcp or verbs [shm]; one of the sizes [all]
 ///
 /// A tensor has arrived when the receiver has decoded all of its messages, of 8 MB at most.
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -47,6 +48,7 @@ wire::Frame frame_of(std::uint64_t sequence, core::Slice value) {
 
 wire::TransportOptions options_of(Way way, fabric::Provider provider) {
   wire::TransportOptions options;
+  options.queue_bytes_max = 2 * sizes.back().bytes;  // nothing sends lost frames again
   if (way == Way::plain) return options;
   options.keys = wire::make_key_pair();
   options.admits = [](const wire::Key&) { return true; };
@@ -130,7 +132,7 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-int run(fabric::Provider provider) {
+int run(fabric::Provider provider, std::string_view only) {
   if (const auto usable = fabric::check(provider); !usable) {
     std::fprintf(stderr, "%s\n", usable.error().message.c_str());
     return 1;
@@ -138,6 +140,7 @@ int run(fabric::Provider provider) {
   std::printf("%-7s %9s %9s %9s  %12s  %s\n", "MB/s", "plain", "curve", "fabric", "fabric/plain",
               "written");
   for (const Size& size : sizes) {
+    if (!only.empty() && only != size.name) continue;
     std::array<std::vector<double>, 3> rates;
     double written = 0;
     for (std::size_t i = 0; i < runs; ++i)
@@ -173,5 +176,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", provider.error().message.c_str());
     return 2;
   }
-  return starling::benchmarks::run(*provider);
+  return starling::benchmarks::run(*provider, argc > 2 ? argv[2] : "");
 }
