@@ -16,7 +16,9 @@ FaultBudget::FaultBudget(const Scenario& scenario, const InvariantChecker& check
       deaths_(deaths) {}
 
 bool FaultBudget::allows_partition(NodeSet group) const {
-  return ranges_survive_partition(group, 0) && ranges_survive_without(0);
+  FaultBudget with_group = *this;
+  with_group.groups_.push_back(group);
+  return with_group.ranges_survive_without(0);
 }
 
 bool FaultBudget::allows_lasting_partition(NodeSet group) const {
@@ -62,10 +64,25 @@ bool FaultBudget::keeps_all_updates(core::RangeId range, const core::RangeOwner&
   });
 }
 
+/// Each side of a partition can be declared dead while others last. So in a partition, the smaller
+/// sides of the others count as failed.
 bool FaultBudget::ranges_survive_without(NodeSet without) const {
   if (groups_.empty()) return ranges_survive_partition(all_nodes, without);
-  return std::ranges::all_of(
-      groups_, [&](NodeSet group) { return ranges_survive_partition(group, without); });
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    NodeSet failed = without;
+    for (std::size_t other = 0; other < groups_.size(); ++other)
+      if (other != i && groups_[other] != groups_[i]) failed |= smaller_side(groups_[other]);
+    if (!ranges_survive_partition(groups_[i], failed)) return false;
+  }
+  return true;
+}
+
+/// Returns the side of a partition that has fewer members of the latest configuration.
+NodeSet FaultBudget::smaller_side(NodeSet group) const {
+  const auto& members = checker_.latest()->members;
+  const auto inside = std::ranges::count_if(
+      members, [&](const core::Member& member) { return contains(group, member.id); });
+  return 2 * static_cast<std::size_t>(inside) <= members.size() ? group : all_nodes & ~group;
 }
 
 /// Returns true if no update is lost when `group` is partitioned from the others and the nodes in

@@ -64,6 +64,7 @@ class FaultBudget {
   [[nodiscard]] bool is_healthy(NodeId node, NodeSet side) const;
   [[nodiscard]] bool keeps_all_updates(core::RangeId range, const core::RangeOwner& owner) const;
   [[nodiscard]] bool ranges_survive_without(NodeSet without) const;
+  [[nodiscard]] NodeSet smaller_side(NodeSet group) const;
   [[nodiscard]] bool ranges_survive_partition(NodeSet group, NodeSet without) const;
   [[nodiscard]] bool has_safe_owner(core::RangeId range, NodeSet side, NodeSet without) const;
   [[nodiscard]] bool councils_survive_without(NodeSet without) const;

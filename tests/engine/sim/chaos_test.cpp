@@ -162,6 +162,36 @@ faults 5
   EXPECT_EQ(report.faults_refused, 1U);
 }
 
+/// Nodes 0 and 1 have the state of the range's optimizer. Each is cut off from all others.
+TEST(ChaosRun, BudgetAddsUpPartitions) {
+  const auto scenario = parse_scenario(R"(seed 328463
+mode peer
+exchange allreduce:parts,overlap
+cache no
+barrier bsp
+recheck interval:auto
+workers 5
+servers 0
+ranges 1
+copies 2
+steps 19
+loss 0
+duplication 0
+reordering 0
+latency 1ms
+compute 5ms
+straggling 1
+beyond no
+fault deafen:at=32755us,group=1,lasts=440556us
+fault cut:at=131829us,group=2,lasts=334430us
+faults 2
+)");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  const auto report = run_chaos(*scenario);
+  EXPECT_EQ(report.violation, "");
+  EXPECT_EQ(report.faults_refused, 1U);
+}
+
 /// Worker 0 makes a step, answers that it has, and learns in the same event that it is excluded.
 TEST(ChaosRun, LastStepOfAnExcludedWorkerIsNoViolation) {
   const auto scenario = parse_scenario(R"(seed 260078
