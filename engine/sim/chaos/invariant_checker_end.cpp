@@ -34,6 +34,7 @@ void InvariantChecker::expect_equal_replicas() {
       if (oracle_->has_state(*core, r)) ++states;
       check_range(owner.id, r, true);
     }
+    // The state of the optimizer has a backup.
     if (states < std::min<std::size_t>(2, owners.size()))
       report_violation("only " + std::to_string(states) + " of the " +
                        std::to_string(owners.size()) + " holders of range " + std::to_string(r) +

@@ -37,6 +37,10 @@ struct Size {
 constexpr std::array sizes{Size{"64KiB", 64U << 10U, 2000}, Size{"1MiB", 1U << 20U, 500},
                            Size{"8MB", 8'000'000, 60}, Size{"40MB", 40'000'000, 12}};
 
+bool is_size(std::string_view name) {
+  return std::ranges::any_of(sizes, [&](const Size& size) { return name == size.name; });
+}
+
 wire::Frame frame_of(std::uint64_t sequence, core::Slice value) {
   core::Envelope envelope;
   envelope.packet.sequence = sequence;
@@ -176,5 +180,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", provider.error().message.c_str());
     return 2;
   }
-  return starling::benchmarks::run(*provider, argc > 2 ? argv[2] : "");
+  const std::string_view only = argc > 2 ? argv[2] : "";
+  if (!only.empty() && !starling::benchmarks::is_size(only)) {
+    std::fprintf(stderr, "unknown size '%s'; valid: 64KiB, 1MiB, 8MB, 40MB\n", argv[2]);
+    return 2;
+  }
+  return starling::benchmarks::run(*provider, only);
 }

@@ -4,12 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 #include "tests/sanitized.hpp"
 
 namespace starling::sim {
 namespace {
 
 constexpr std::uint64_t seeds_per_case = sanitized ? 8 : 100;
+
+/// Requires: `text` is valid as the text of a scenario.
+ChaosReport run_text(std::string_view text) { return run_chaos(parse_scenario(text).value()); }
 
 class Chaos : public testing::TestWithParam<std::uint64_t> {};
 
@@ -62,7 +67,7 @@ TEST(ChaosRun, SeedsThatFoundFaultsPass) {
 
 /// Node 5 is to leave, and gives up behind a partition that lasts 11 s, while the job goes on.
 TEST(ChaosRun, LeaverThatGivesUpCountsAsGone) {
-  const auto scenario = parse_scenario(R"(seed 79
+  const auto report = run_text(R"(seed 79
 mode peer
 exchange owners
 cache no
@@ -94,14 +99,13 @@ fault pair:at=201901us,node=6,other=5,ways=1,lasts=952622us
 fault join:at=205290us,node=10
 faults 12
 )");
-  ASSERT_TRUE(scenario) << scenario.error().message;
-  EXPECT_EQ(run_chaos(*scenario).violation, "");
+  EXPECT_EQ(report.violation, "");
 }
 
 /// Nodes 0, 1, 2, 5, 6 and 7 acknowledge nothing for half a second. So the answer of worker 8, that
 /// it has not begun, waits at its sender behind other messages, and is sent when it has.
 TEST(ChaosRun, LateAnswerOfAWorkerThatHadNotBegunIsNoViolation) {
-  const auto scenario = parse_scenario(R"(seed 44189
+  const auto report = run_text(R"(seed 44189
 mode peer
 exchange broadcast
 cache no
@@ -124,14 +128,13 @@ fault join:at=96151us,node=8
 fault deafen:at=103984us,group=231,lasts=543342us
 faults 3
 )");
-  ASSERT_TRUE(scenario) << scenario.error().message;
-  EXPECT_EQ(run_chaos(*scenario).violation, "");
+  EXPECT_EQ(report.violation, "");
 }
 
 /// The range of nodes 3, 4 and 5 has three owners while it moves to node 3. Node 3 has failed, and
 /// no other knows. If node 4 failed, too, the next configuration could still keep these two.
 TEST(ChaosRun, BudgetCountsFailedOwnersThatTheNextConfigurationMayKeep) {
-  const auto scenario = parse_scenario(R"(seed 202103
+  const auto report = run_text(R"(seed 202103
 mode hybrid
 exchange owners
 cache no
@@ -156,15 +159,13 @@ fault join:at=177031us,node=6
 fault crash:at=180369us,node=4,lasts=1122824us,after=4
 faults 5
 )");
-  ASSERT_TRUE(scenario) << scenario.error().message;
-  const auto report = run_chaos(*scenario);
   EXPECT_EQ(report.violation, "");
   EXPECT_EQ(report.faults_refused, 1U);
 }
 
 /// Nodes 0 and 1 have the state of the range's optimizer. Each is cut off from all others.
 TEST(ChaosRun, BudgetAddsUpPartitions) {
-  const auto scenario = parse_scenario(R"(seed 328463
+  const auto report = run_text(R"(seed 328463
 mode peer
 exchange allreduce:parts,overlap
 cache no
@@ -186,15 +187,13 @@ fault deafen:at=32755us,group=1,lasts=440556us
 fault cut:at=131829us,group=2,lasts=334430us
 faults 2
 )");
-  ASSERT_TRUE(scenario) << scenario.error().message;
-  const auto report = run_chaos(*scenario);
   EXPECT_EQ(report.violation, "");
   EXPECT_EQ(report.faults_refused, 1U);
 }
 
 /// Worker 0 makes a step, answers that it has, and learns in the same event that it is excluded.
 TEST(ChaosRun, LastStepOfAnExcludedWorkerIsNoViolation) {
-  const auto scenario = parse_scenario(R"(seed 260078
+  const auto report = run_text(R"(seed 260078
 mode peer
 exchange broadcast
 cache no
@@ -218,8 +217,7 @@ fault crash:at=131916us,node=1,lasts=1080819us,after=2
 fault suspect:at=184555us,node=0,lasts=659285us
 faults 4
 )");
-  ASSERT_TRUE(scenario) << scenario.error().message;
-  EXPECT_EQ(run_chaos(*scenario).violation, "");
+  EXPECT_EQ(report.violation, "");
 }
 
 TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
