@@ -102,7 +102,8 @@ struct DealReport {
   DealNumber number = {0, 0};
   Deal deal = {};
   /// The number of steps of the deal that the sender's worker has begun or, if workers hand in
-  /// early, the number of samples that it has taken; nullopt if it has no part in the deal.
+  /// early, the number of samples that it has taken; nullopt if it has no part in the deal, or if
+  /// the sender does not know yet that the deal has begun.
   std::optional<std::uint64_t> taken = std::nullopt;
   /// The number of steps that the sender's worker has begun in all; nullopt if it has not begun.
   std::optional<Step> begun = std::nullopt;
@@ -142,12 +143,28 @@ struct CallForReports {
   static constexpr auto fields(auto& m) { return std::tie(m.next); }
 };
 
-/// Dealer to all members: the samples are dealt in this way from now on.
+/// Dealer to all members: the samples will be dealt in this way as soon as all members know it.
 struct NewDeal {
   Deal deal;
 
   static constexpr std::string_view name = "new-deal";
   static constexpr auto fields(auto& m) { return std::tie(m.deal); }
+};
+
+/// Member to the dealer: the sender knows this deal.
+struct DealReceived {
+  DealNumber number;
+
+  static constexpr std::string_view name = "deal-received";
+  static constexpr auto fields(auto& m) { return std::tie(m.number); }
+};
+
+/// Dealer to all members: all members know this deal, and their workers begin it.
+struct BeginDeal {
+  DealNumber number;
+
+  static constexpr std::string_view name = "begin-deal";
+  static constexpr auto fields(auto& m) { return std::tie(m.number); }
 };
 
 /// How far a worker has got, if the samples were dealt anew since the job began, batches are

@@ -165,6 +165,7 @@ std::optional<Deal> Dealer::on(const Configuration& configuration, MemberId from
   if (reports_.size() < configuration.members.size()) return std::nullopt;
   Deal next = next_deal(configuration);
   reports_.clear();
+  receivers_.clear();
   return next;
 }
 
@@ -229,9 +230,27 @@ bool Dealer::on(const Configuration& configuration, const NewDeal& next) {
       !is_possible(next.deal))
     return false;
   deal_ = std::make_shared<const Deal>(next.deal);
+  has_begun_ = false;
   known_progress_.clear();
   order_.reset();
   revision_due_.reset();
+  return true;
+}
+
+std::optional<BeginDeal> Dealer::on(const Configuration& configuration, MemberId from,
+                                    const DealReceived& receipt) {
+  if (receipt.number != collected_ || receipt.number.epoch != configuration.members_since)
+    return std::nullopt;
+  receivers_.insert(from);
+  if (receivers_.size() < configuration.members.size()) return std::nullopt;
+  return BeginDeal{receipt.number};
+}
+
+bool Dealer::on(const Configuration& configuration, const BeginDeal& begin) {
+  if (has_begun_ || begin.number != deal_->number ||
+      begin.number.epoch != configuration.members_since)
+    return false;
+  has_begun_ = true;
   return true;
 }
 

@@ -1,17 +1,19 @@
 /// Deals the samples or, in a job without samples, the work anew when the members of a job change
 /// and, if batches are dynamic or workers hand in early, about once an epoch. The member with the
-/// lowest id is the dealer: it waits for the DealReport of every member, and sends all of them the
-/// new deal.
+/// lowest id is the dealer: it waits for the DealReport of every member, sends all of them the new
+/// deal, and lets it begin when all have received it.
 ///
 /// The reports of one epoch come after their senders have adopted its configuration, so no owner
 /// takes an update of a former member any more, and no worker begins a step by the former deal. If
 /// the members change again before all know the new deal, the latest deal that any member knows
-/// counts: whoever does not know it has taken nothing of it.
+/// counts: nobody has taken anything of it. So every member knows each deal of which there are
+/// updates.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "starling/engine/core/deals/deal.hpp"
 
@@ -63,9 +65,18 @@ class Dealer {
   [[nodiscard]] std::optional<Deal> on(const Configuration& configuration, MemberId from,
                                        const DealReport& report);
 
-  /// Adopts a deal. Ignores, and returns false for, one that is not of the configuration's epoch or
-  /// that no dealer makes.
+  /// Adopts a deal, which then waits for its begin. Ignores, and returns false for, one that is not
+  /// of the configuration's epoch or that no dealer makes.
   [[nodiscard]] bool on(const Configuration& configuration, const NewDeal& next);
+  /// On the dealer: takes a member's receipt. Returns a message to all members if all of them know
+  /// the deal.
+  [[nodiscard]] std::optional<BeginDeal> on(const Configuration& configuration, MemberId from,
+                                            const DealReceived& receipt);
+  /// Lets the current deal begin. Ignores, and returns false for, another deal and one that has
+  /// begun.
+  [[nodiscard]] bool on(const Configuration& configuration, const BeginDeal& begin);
+  /// Returns true if this member's worker may take samples of the current deal.
+  [[nodiscard]] bool has_begun() const noexcept { return has_begun_; }
 
   /// Returns the part of a worker in the deal; nullopt if it has none.
   [[nodiscard]] std::optional<DealPart> part_of(MemberId worker);
@@ -101,6 +112,7 @@ class Dealer {
 
   DealOptions options_;
   std::shared_ptr<const Deal> deal_;
+  bool has_begun_ = true;
   /// The order of deal_; made when it is needed.
   std::shared_ptr<const models::SampleOrder> order_;
   /// The number in the last report that this member has sent.
@@ -115,6 +127,8 @@ class Dealer {
   /// On the dealer: the reports for the deal `collected_`, by sender.
   DealNumber collected_ = {0, 0};
   std::map<MemberId, DealReport> reports_;
+  /// On the dealer: the members that know the deal `collected_`.
+  std::set<MemberId> receivers_;
 };
 
 }  // namespace starling::core

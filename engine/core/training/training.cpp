@@ -140,7 +140,7 @@ void Training::report_deal(const Context& context) {
   if (is_report_due_) return;
   DealReport report{.number = dealer_->reported(), .deal = dealer_->deal()};
   if (worker_) {
-    report.taken = worker_->dealt_taken();
+    if (dealer_->has_begun()) report.taken = worker_->dealt_taken();
     report.begun = worker_->steps_begun();
     report.is_done = worker_->is_done();
     const auto [samples, time] = worker_->work_done();
@@ -154,7 +154,7 @@ void Training::report_deal(const Context& context) {
 
 /// Asks the dealer for a new deal when this is due, unless the worker makes its last step.
 void Training::ask_for_revision(const Context& context) {
-  if (!dealer_ || !worker_) return;
+  if (!dealer_ || !worker_ || !dealer_->has_begun()) return;
   if (worker_->steps_begun().value_or(0) >= worker_->options().last_step) return;
   if (dealer_->asks_for_revision(self_.id, worker_->dealt_taken().value_or(0)))
     context.send(Dealer::dealer_of(*configuration_), RevisionRequest{dealer_->deal().number});
@@ -199,7 +199,20 @@ bool Training::on(const Context& context, MemberId from, const DealReport& repor
 }
 
 bool Training::on(const Context& context, MemberId, const NewDeal& next) {
-  if (!dealer_ || !dealer_->on(*configuration_, next)) return true;
+  if (dealer_ && dealer_->on(*configuration_, next))
+    context.send(Dealer::dealer_of(*configuration_), DealReceived{next.deal.number});
+  return true;
+}
+
+bool Training::on(const Context& context, MemberId from, const DealReceived& receipt) {
+  if (!dealer_) return true;
+  if (const auto begin = dealer_->on(*configuration_, from, receipt))
+    context.out.push_back(SendToAll<Messages>{*begin});
+  return true;
+}
+
+bool Training::on(const Context& context, MemberId, const BeginDeal& begin) {
+  if (!dealer_ || !dealer_->on(*configuration_, begin)) return true;
   run_worker(context,
              [&](auto& worker, const auto& c) { worker.on_deal(c, dealer_->part_of(self_.id)); });
   return true;

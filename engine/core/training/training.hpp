@@ -70,6 +70,8 @@ struct StepFailure {
 [[nodiscard]] bool is_valid(const MessageScope& scope, const WorkerStatus& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const DealReport& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const NewDeal& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const DealReceived& m);
+[[nodiscard]] bool is_valid(const MessageScope& scope, const BeginDeal& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const StepAnswer& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const RevisionRequest& m);
 [[nodiscard]] bool is_valid(const MessageScope& scope, const CallForReports& m);
@@ -82,9 +84,9 @@ requires IsIn<M, MessageList<StepQuery, NotifyRequest, Notice>>
 class Training {
  public:
   static constexpr std::string_view name = "training";
-  using Messages =
-      Joined<MessageList<WorkerStatus, DealReport, NewDeal, RevisionRequest, CallForReports>,
-             core::Messages, ExchangeMessages>;
+  using Messages = Joined<MessageList<WorkerStatus, DealReport, NewDeal, DealReceived, BeginDeal,
+                                      RevisionRequest, CallForReports>,
+                          core::Messages, ExchangeMessages>;
   /// ObservedState is a part of the answer to a Snapshot.
   using Outputs = MessageList<Plan, Compute, CutShort, Done, ObservedState>;
   /// The observer asks for the states of this member's ranges by a Snapshot.
@@ -134,6 +136,8 @@ class Training {
   }
   [[nodiscard]] bool on(const Context& context, MemberId from, const DealReport& report);
   [[nodiscard]] bool on(const Context& context, MemberId from, const NewDeal& next);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const DealReceived& receipt);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const BeginDeal& begin);
   [[nodiscard]] bool on(const Context& context, MemberId from, const RevisionRequest& request);
   [[nodiscard]] bool on(const Context& context, MemberId from, const CallForReports& call);
 

@@ -74,6 +74,15 @@ bool is_valid(const MessageScope& scope, const NewDeal& m) {
          m.deal.number.epoch <= scope.configuration.epoch && has_valid_workers(scope, m.deal);
 }
 
+bool is_valid(const MessageScope& scope, const DealReceived& m) {
+  return m.number.epoch <= scope.configuration.epoch;
+}
+
+bool is_valid(const MessageScope& scope, const BeginDeal& m) {
+  return scope.from == Dealer::dealer_of(scope.configuration) &&
+         m.number.epoch <= scope.configuration.epoch;
+}
+
 bool is_valid(const MessageScope& scope, const RevisionRequest& m) {
   return is_senders_worker(scope, scope.from) && m.present.epoch <= scope.configuration.epoch;
 }

@@ -99,7 +99,8 @@ void InvariantChecker::expect_samples_taken_once() {
       deal = &training.dealer()->deal();
     core::DealReport& report = reports[member.id];
     report.deal = training.dealer()->deal();
-    if (training.worker() != nullptr) report.taken = training.worker()->dealt_taken();
+    if (training.worker() != nullptr && training.dealer()->has_begun())
+      report.taken = training.worker()->dealt_taken();
     report.progress = std::visit([](const auto& e) { return e.progress(); }, training.exchange());
   }
   if (deal == nullptr) return;

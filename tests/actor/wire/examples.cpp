@@ -193,6 +193,8 @@ std::vector<PeerMessage> other_example_messages() {
       RevisionRequest{{5, 1}},
       CallForReports{{5, 2}},
       NewDeal{deal()},
+      DealReceived{{5, 2}},
+      BeginDeal{{5, 2}},
       MemberQuestion{7, AskStep{}},
       MemberQuestion{8, AskSteps{}},
       MemberQuestion{9, AskValue{11, rows({0, 4})}},

@@ -154,9 +154,9 @@ straggling 1
 beyond no
 fault suspect:at=44275us,node=0,lasts=161116us
 fault suspect:at=114877us,node=3,lasts=24115us
-fault crash:at=172215us,node=3,after=2
-fault join:at=177031us,node=6
-fault crash:at=180369us,node=4,lasts=1122824us,after=4
+fault crash:at=196215us,node=3,after=2
+fault join:at=201031us,node=6
+fault crash:at=204369us,node=4,lasts=1122824us,after=4
 faults 5
 )");
   EXPECT_EQ(report.violation, "");
@@ -216,6 +216,33 @@ fault leave:at=119472us,node=4
 fault crash:at=131916us,node=1,lasts=1080819us,after=2
 fault suspect:at=184555us,node=0,lasts=659285us
 faults 4
+)");
+  EXPECT_EQ(report.violation, "");
+}
+
+/// Worker 0 deals, and is excluded. Its update of the new deal reaches worker 2 before the deal
+/// would, and all adopt the configuration without worker 0 meanwhile.
+TEST(ChaosRun, DealBeginsWhenAllKnowIt) {
+  const auto report = run_text(R"(seed 313041
+mode peer
+exchange broadcast
+cache no
+barrier asp
+recheck notify
+workers 5
+servers 0
+ranges 1
+copies 2
+steps 12
+loss 0.04
+duplication 0.13
+reordering 0.1
+latency 1ms
+compute 5ms
+straggling 1
+beyond no
+fault suspect:at=59692us,node=0,lasts=82600us
+faults 1
 )");
   EXPECT_EQ(report.violation, "");
 }

@@ -250,6 +250,31 @@ TEST(Dealer, SizesDynamicBatchesByTheSpeeds) {
   EXPECT_TRUE(dealer.on(now, RevisionRequest{{1, 1}}));
 }
 
+TEST(Dealer, LetsADealBeginWhenAllMembersKnowIt) {
+  Dealer dealer{options()};
+  EXPECT_TRUE(dealer.has_begun()) << "the first deal";
+  Configuration now = configuration_of(2, members_of({0, 2}));
+  const Deal first = dealer.deal();
+  const auto next = deal(dealer, now, {{0, report(2, first, 1, 1)}, {2, report(2, first, 1, 1)}});
+  ASSERT_TRUE(next);
+  ASSERT_TRUE(dealer.on(now, NewDeal{*next}));
+  EXPECT_FALSE(dealer.has_begun());
+  EXPECT_FALSE(dealer.on(now, BeginDeal{first.number})) << "another deal";
+  EXPECT_FALSE(dealer.on(now, 0, DealReceived{next->number}));
+  EXPECT_FALSE(dealer.on(now, 0, DealReceived{next->number})) << "the same member";
+  EXPECT_FALSE(dealer.on(now, 2, DealReceived{first.number})) << "another deal";
+  now.epoch = 3;  // only owners have changed
+  const auto begin = dealer.on(now, 2, DealReceived{next->number});
+  ASSERT_TRUE(begin);
+  EXPECT_EQ(begin->number, next->number);
+  const Configuration later = configuration_of(4, members_of({0, 2, 3}));
+  EXPECT_FALSE(dealer.on(later, *begin)) << "the members have changed";
+  EXPECT_FALSE(dealer.on(later, 2, DealReceived{next->number}));
+  EXPECT_TRUE(dealer.on(now, *begin));
+  EXPECT_TRUE(dealer.has_begun());
+  EXPECT_FALSE(dealer.on(now, *begin)) << "it has begun";
+}
+
 TEST(Dealer, SizesDynamicBatchesOfThoseThatAreThere) {
   Dealer dealer{dynamic_options()};
   const Configuration two = configuration_of(2, members_of({0, 1}));
