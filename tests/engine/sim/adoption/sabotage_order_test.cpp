@@ -47,7 +47,7 @@ TEST(Sabotage, StatusesBeforeTheWorkerBeginsAreFound) {
 }
 
 TEST(Sabotage, ExchangesThatAdoptAfterTheOthersAreFound) {
-  expect_found("CHWDSE", "was taken twice", 780);
+  expect_found("CHWDSE", "was taken twice", 22'500);
 }
 
 // --- Proceed ------------------------------------------------------------------------------------
