@@ -186,7 +186,7 @@ struct FlowProgramEnded {
 };
 
 /// The types that travel in mailboxes.
-using MailboxTypes = core::Joined<
+using MailboxTypes = core::Concat<
     core::Messages,
     core::MessageList<core::Value, core::Snapshot, core::RangeState, std::vector<core::RangeState>,
                       DirectoryPtr, Planned, Computed, Evaluated, ComputeFailed, Report,

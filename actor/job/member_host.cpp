@@ -110,7 +110,7 @@ core::CopyHash MemberHost::copy_hash() const {
   std::visit(
       [&](const auto& exchange) {
         if constexpr (requires { exchange.copy_hash(); })
-          if (copy_hash_.hash == 0 || copy_hash_.round != exchange.round())
+          if (copy_hash_.hash == 0 || copy_hash_.round != exchange.synced_step())
             copy_hash_ = exchange.copy_hash();
       },
       training().exchange());

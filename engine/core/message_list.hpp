@@ -17,21 +17,21 @@ template <class M, class... Ms>
 inline constexpr bool is_in<M, MessageList<Ms...>> = (std::is_same_v<M, Ms> || ...);
 
 template <class... Lists>
-struct Joining {
+struct Concatenation {
   using Type = MessageList<>;
 };
 template <class... Ms>
-struct Joining<MessageList<Ms...>> {
+struct Concatenation<MessageList<Ms...>> {
   using Type = MessageList<Ms...>;
 };
 template <class... Ms, class... Lists>
-struct Joining<MessageList<Ms...>, MessageList<>, Lists...>
-    : Joining<MessageList<Ms...>, Lists...> {};
+struct Concatenation<MessageList<Ms...>, MessageList<>, Lists...>
+    : Concatenation<MessageList<Ms...>, Lists...> {};
 template <class... Ms, class N, class... Ns, class... Lists>
-struct Joining<MessageList<Ms...>, MessageList<N, Ns...>, Lists...>
-    : Joining<std::conditional_t<is_in<N, MessageList<Ms...>>, MessageList<Ms...>,
-                                 MessageList<Ms..., N>>,
-              MessageList<Ns...>, Lists...> {};
+struct Concatenation<MessageList<Ms...>, MessageList<N, Ns...>, Lists...>
+    : Concatenation<std::conditional_t<is_in<N, MessageList<Ms...>>, MessageList<Ms...>,
+                                       MessageList<Ms..., N>>,
+                    MessageList<Ns...>, Lists...> {};
 
 template <class... Ms>
 std::variant<Ms...> any_of(MessageList<Ms...>);
@@ -44,7 +44,7 @@ concept IsIn = detail::is_in<M, List>;
 
 /// Concatenates lists, without the types that are in the list already.
 template <class... Lists>
-using Joined = typename detail::Joining<Lists...>::Type;
+using Concat = typename detail::Concatenation<Lists...>::Type;
 
 /// A variant of the list's types, in the list's order.
 template <class List>

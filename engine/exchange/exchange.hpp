@@ -212,7 +212,7 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// Returns the ranges of which this member holds every update that counts, ascending.
   { constant.full_ranges() } -> std::same_as<std::vector<RangeId>>;
   /// Returns how often full_ranges() has changed.
-  { constant.changes() } -> std::same_as<std::uint64_t>;
+  { constant.full_ranges_version() } -> std::same_as<std::uint64_t>;
 };
 
 /// All that the validity of an exchange's message depends on.

@@ -61,7 +61,7 @@ bool WorkerModel::install(const ModelReply& reply) {
   if (!reply.copy || !fits(*options_.layout, *options_.applier, reply.copy->state)) return false;
   values_[reply.range] = values_of(*options_.layout, *options_.applier, reply.copy->state);
   learn(reply.copy->progress);
-  ++changes_;
+  ++full_ranges_version_;
   source_.on_copy();
   return true;
 }

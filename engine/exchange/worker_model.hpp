@@ -87,7 +87,7 @@ class WorkerModel {
   [[nodiscard]] std::vector<RangeId> full_ranges() const {
     return copied_ranges(*this, values_.size());
   }
-  [[nodiscard]] std::uint64_t changes() const { return changes_; }
+  [[nodiscard]] std::uint64_t full_ranges_version() const { return full_ranges_version_; }
 
   /// True if this member has a copy of the range.
   [[nodiscard]] bool has_copy(RangeId range) const {
@@ -194,7 +194,7 @@ class WorkerModel {
   /// Says which worker to ask for the copies that this one lacks.
   CopySource source_;
   /// How many copies have been installed.
-  std::uint64_t changes_ = 0;
+  std::uint64_t full_ranges_version_ = 0;
 };
 
 }  // namespace starling::core

@@ -103,8 +103,8 @@ class Member {
     std::unique_lock lock{mutex_};
     if (const auto* piece = std::get_if<core::SumPiece>(&message)) {
       (void)executor_.on(effects, from, core::to_piece<float>(*piece));
-    } else if (const auto* progress = std::get_if<core::SumProgress>(&message)) {
-      (void)executor_.on(effects, from, core::to_progress(*progress));
+    } else if (const auto* ack = std::get_if<core::SumAck>(&message)) {
+      (void)executor_.on(effects, from, core::to_ack(*ack));
     }
     execute(std::move(effects), lock);
   }

@@ -100,7 +100,7 @@ class Flow {
 
   [[nodiscard]] Placement placement() const { return {}; }
   [[nodiscard]] std::vector<RangeId> full_ranges() const { return {}; }
-  [[nodiscard]] std::uint64_t changes() const { return 0; }
+  [[nodiscard]] std::uint64_t full_ranges_version() const { return 0; }
 
  private:
   std::shared_ptr<const FlowOptions> options_;

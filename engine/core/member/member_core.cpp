@@ -182,9 +182,10 @@ void MemberCore::finish_event(const MemberContext& context) {
   for (std::size_t i = 0; state_ == State::member && i < inbox_.size(); ++i)
     deliver(context, options_.self.id, PeerMessagePtr{inbox_[i]});
   inbox_.clear();
-  const std::uint64_t changes = std::visit([](const auto& r) { return r.changes(); }, role_);
-  if (state_ != State::member || reported_changes_ == changes) return;
-  reported_changes_ = changes;
+  const std::uint64_t version =
+      std::visit([](const auto& r) { return r.full_ranges_version(); }, role_);
+  if (state_ != State::member || reported_version_ == version) return;
+  reported_version_ = version;
   report_full_ranges(context);
   finish_event(context);
 }

@@ -39,7 +39,7 @@ struct Excluded {};
 /// MemberAnswer: the answer to the question with this number, which ask() was called with.
 /// The outputs of the roles are for the driver too.
 using MemberEffect =
-    AnyOf<Joined<MessageList<Dispatch, LocalMessage, MemberTimer, Fail, Excluded, MemberAnswer>,
+    AnyOf<Concat<MessageList<Dispatch, LocalMessage, MemberTimer, Fail, Excluded, MemberAnswer>,
                  RoleOutputs>>;
 using MemberEffects = std::vector<MemberEffect>;
 
@@ -237,8 +237,9 @@ class MemberCore {
   AnyRole role_;
   /// nullptr in a job of one process.
   std::unique_ptr<Council> council_;
-  /// The role's changes() when the council was last told which ranges this member holds.
-  std::uint64_t reported_changes_ = 0;
+  /// The role's full_ranges_version() when the council was last told which ranges this member
+  /// holds.
+  std::uint64_t reported_version_ = 0;
   /// The questions that other members have not answered yet.
   struct OpenQuestion {
     /// Absent while this member joins, and cannot ask yet.

@@ -44,7 +44,7 @@ struct JoinRefused {
 };
 
 /// The messages from one member to another.
-using PeerMessages = Joined<MessageList<ConfigurationPtr, CouncilMessage, JoinRequest, LeaveRequest,
+using PeerMessages = Concat<MessageList<ConfigurationPtr, CouncilMessage, JoinRequest, LeaveRequest,
                                         EpochProbe, JoinRefused, MemberQuestion, MemberAnswer>,
                             RoleMessages>;
 using PeerMessage = AnyOf<PeerMessages>;

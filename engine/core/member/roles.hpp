@@ -21,11 +21,11 @@ template <class List>
 struct RoleTypes;
 template <Role... Rs>
 struct RoleTypes<std::variant<Rs...>> {
-  using Messages = Joined<typename Rs::Messages...>;
-  using Outputs = Joined<typename Rs::Outputs...>;
-  using Inputs = Joined<typename Rs::Inputs...>;
-  using Questions = Joined<typename Rs::Questions...>;
-  using Answers = Joined<MessageList<Refusal>, typename Rs::Answers...>;
+  using Messages = Concat<typename Rs::Messages...>;
+  using Outputs = Concat<typename Rs::Outputs...>;
+  using Inputs = Concat<typename Rs::Inputs...>;
+  using Questions = Concat<typename Rs::Questions...>;
+  using Answers = Concat<MessageList<Refusal>, typename Rs::Answers...>;
   using Options = std::variant<std::shared_ptr<const typename Rs::Options>...>;
   using Spare = std::tuple<typename Rs::Spare...>;
   using Effects = std::tuple<typename Rs::Context::Effects...>;

@@ -149,7 +149,7 @@ concept Role = requires(R role, const R& constant, const typename R::Context& co
   /// Returns the ranges of which this member holds every update that counts, ascending.
   { constant.full_ranges() } -> std::same_as<std::vector<RangeId>>;
   /// Returns how often full_ranges() has changed.
-  { constant.changes() } -> std::same_as<std::uint64_t>;
+  { constant.full_ranges_version() } -> std::same_as<std::uint64_t>;
 };
 
 }  // namespace starling::core

@@ -30,7 +30,7 @@ using AnyExchange =
 namespace detail {
 
 template <Exchange... Es>
-Joined<typename Es::Messages...> messages_of(const std::variant<Es...>*);
+Concat<typename Es::Messages...> messages_of(const std::variant<Es...>*);
 
 template <class... Lists>
 std::tuple<Lists...> tuple_of(MessageList<Lists...>) {
@@ -39,7 +39,7 @@ std::tuple<Lists...> tuple_of(MessageList<Lists...>) {
 
 template <Exchange... Es>
 auto effect_lists_of(const std::variant<Es...>*) {
-  return tuple_of(Joined<MessageList<ExchangeEffects<typename Es::Context::Messages>>...>{});
+  return tuple_of(Concat<MessageList<ExchangeEffects<typename Es::Context::Messages>>...>{});
 }
 
 }  // namespace detail

@@ -84,7 +84,7 @@ requires IsIn<M, MessageList<StepQuery, NotifyRequest, Notice>>
 class Training {
  public:
   static constexpr std::string_view name = "training";
-  using Messages = Joined<MessageList<WorkerStatus, DealReport, NewDeal, DealReceived, BeginDeal,
+  using Messages = Concat<MessageList<WorkerStatus, DealReport, NewDeal, DealReceived, BeginDeal,
                                       RevisionRequest, CallForReports>,
                           core::Messages, ExchangeMessages>;
   /// ObservedState is a part of the answer to a Snapshot.
@@ -192,8 +192,8 @@ class Training {
   [[nodiscard]] std::vector<RangeId> full_ranges() const {
     return std::visit([](const auto& e) { return e.full_ranges(); }, exchange_);
   }
-  [[nodiscard]] std::uint64_t changes() const {
-    return std::visit([](const auto& e) { return e.changes(); }, exchange_);
+  [[nodiscard]] std::uint64_t full_ranges_version() const {
+    return std::visit([](const auto& e) { return e.full_ranges_version(); }, exchange_);
   }
 
   [[nodiscard]] const TrainingOptions& options() const noexcept { return *options_; }

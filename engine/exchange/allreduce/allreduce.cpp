@@ -15,14 +15,14 @@ namespace {
 constexpr std::string_view overlap = "overlap";
 constexpr std::string_view comma_overlap = ",overlap";
 
-Result<AllreduceRule> parse_argument(std::string_view argument) {
-  AllreduceRule rule;
-  if (argument == overlap) return AllreduceRule{.algorithm = {}, .overlaps = true};
+Result<AllreduceSettings> parse_argument(std::string_view argument) {
+  AllreduceSettings settings;
+  if (argument == overlap) return AllreduceSettings{.algorithm = {}, .overlaps = true};
   if (argument.ends_with(comma_overlap)) {
-    rule.overlaps = true;
+    settings.overlaps = true;
     argument.remove_suffix(comma_overlap.size());
   }
-  if (argument == AllreduceExchange::arguments.front()) return rule;
+  if (argument == AllreduceExchange::arguments.front()) return settings;
   constexpr const auto& examples = AllreduceExchange::arguments;
   const std::string_view name = argument.substr(0, argument.find(':'));
   const bool is_known = std::ranges::any_of(examples, [&](std::string_view example) {
@@ -36,37 +36,38 @@ Result<AllreduceRule> parse_argument(std::string_view argument) {
                  suggest(argument, std::vector<std::string>{examples.begin(), examples.end()})};
   auto algorithm = collective::parse_algorithm(argument);
   if (!algorithm) return std::move(algorithm).error().within("exchange: allreduce");
-  rule.algorithm = collective::print(*algorithm);
-  return rule;
+  settings.algorithm = collective::print(*algorithm);
+  return settings;
 }
 
 }  // namespace
 
-Result<AllreduceRule> parse_allreduce(std::string_view name) {
+Result<AllreduceSettings> parse_allreduce(std::string_view name) {
   const std::string_view argument = exchange_argument(name);
   return parse_argument(name == AllreduceExchange::name ? AllreduceExchange::arguments.front()
                                                         : argument);
 }
 
-std::string print(const AllreduceRule& rule) {
+std::string print(const AllreduceSettings& settings) {
   const std::string name{AllreduceExchange::name};
-  if (rule.algorithm.empty()) return rule.overlaps ? name + ":" + std::string{overlap} : name;
-  return name + ":" + rule.algorithm + std::string{rule.overlaps ? comma_overlap : ""};
+  if (settings.algorithm.empty())
+    return settings.overlaps ? name + ":" + std::string{overlap} : name;
+  return name + ":" + settings.algorithm + std::string{settings.overlaps ? comma_overlap : ""};
 }
 
 AllreduceExchange::AllreduceExchange(const ExchangeOptions& options)
-    : Rounds(options, [&] {
-        const AllreduceRule rule = parse_allreduce(options.name).value();
-        return RoundsOptions{.algorithm = rule.algorithm,
-                             .overlaps = rule.overlaps,
-                             .shards_optimizer = rule.shards_optimizer()};
+    : RoundExchange(options, [&] {
+        const AllreduceSettings settings = parse_allreduce(options.name).value();
+        return RoundExchangeOptions{.algorithm = settings.algorithm,
+                                    .overlaps = settings.overlaps,
+                                    .shards_optimizer = settings.shards_optimizer()};
       }()) {}
 
-bool AllreduceRule::shards_optimizer() const { return algorithm == collective::Parts::name; }
+bool AllreduceSettings::shards_optimizer() const { return algorithm == collective::Parts::name; }
 
 bool AllreduceExchange::has_shards(std::string_view name) {
-  const auto rule = parse_allreduce(name);
-  return rule.ok() && rule->shards_optimizer();
+  const auto settings = parse_allreduce(name);
+  return settings.ok() && settings->shards_optimizer();
 }
 
 std::optional<MemberId> AllreduceExchange::answerer(std::string_view name,
@@ -76,16 +77,16 @@ std::optional<MemberId> AllreduceExchange::answerer(std::string_view name,
 }
 
 Result<void> AllreduceExchange::check_argument(std::string_view argument) {
-  if (auto rule = parse_argument(argument); !rule) return rule.error();
+  if (auto settings = parse_argument(argument); !settings) return settings.error();
   return {};
 }
 
 Result<void> AllreduceExchange::check_workers(std::string_view name, std::size_t workers) {
-  if (auto valid = Rounds::check_workers(name, workers); !valid) return valid;
-  const auto rule = parse_allreduce(name);
-  if (!rule) return rule.error();
-  if (rule->algorithm.empty()) return {};
-  const auto algorithm = collective::parse_algorithm(rule->algorithm);
+  if (auto valid = RoundExchange::check_workers(name, workers); !valid) return valid;
+  const auto settings = parse_allreduce(name);
+  if (!settings) return settings.error();
+  if (settings->algorithm.empty()) return {};
+  const auto algorithm = collective::parse_algorithm(settings->algorithm);
   auto fits = std::visit([&](const auto& chosen) { return chosen.check(workers); }, *algorithm);
   if (!fits) return std::move(fits).error().within("exchange " + std::string{name});
   return {};

@@ -10,32 +10,32 @@
 #include <string_view>
 
 #include "starling/base/result.hpp"
-#include "starling/engine/exchange/allreduce/rounds.hpp"
+#include "starling/engine/exchange/allreduce/round_exchange.hpp"
 
 namespace starling::core {
 
 /// How workers sum, and when.
-struct AllreduceRule {
+struct AllreduceSettings {
   /// RoundSumOptions::algorithm.
   std::string algorithm{};
-  /// RoundsOptions::overlaps (HPSGD: arXiv 2009.02701, with one step a round): while the updates
-  /// u(k) of step k are summed, each worker computes step k + 1 with the copy w(k - 1) that
+  /// RoundExchangeOptions::overlaps (HPSGD: arXiv 2009.02701, with one step a round): while the
+  /// updates u(k) of step k are summed, each worker computes step k + 1 with the copy w(k - 1) that
   /// contains the rounds up to k - 1. With gradients, w(k) = w(k - 1) - lr mean(u(k)), and u(k) is
   /// that at w(k - 2).
   bool overlaps = false;
 
-  /// RoundsOptions::shards_optimizer: true if the algorithm is named, and is "parts".
+  /// RoundExchangeOptions::shards_optimizer: true if the algorithm is named, and is "parts".
   [[nodiscard]] bool shards_optimizer() const;
-  bool operator==(const AllreduceRule&) const = default;
+  bool operator==(const AllreduceSettings&) const = default;
 };
 
 /// Reads "allreduce:ALGORITHM,overlap", in which both parts may be missing. Refuses others.
-[[nodiscard]] Result<AllreduceRule> parse_allreduce(std::string_view name);
+[[nodiscard]] Result<AllreduceSettings> parse_allreduce(std::string_view name);
 /// Returns text that parse_allreduce() reads back.
-[[nodiscard]] std::string print(const AllreduceRule& rule);
+[[nodiscard]] std::string print(const AllreduceSettings& settings);
 
-/// One member's part of the exchange (rounds.hpp).
-class AllreduceExchange : public Rounds {
+/// One member's part of the exchange (round_exchange.hpp).
+class AllreduceExchange : public RoundExchange {
  public:
   static constexpr std::string_view name = "allreduce";
   /// These are examples, the first of which is the default.

@@ -19,8 +19,8 @@ bool is_valid(const ExchangeScope& scope, const SumPiece& piece) {
          (values.empty() || fits(Range{0, values.count, 0, {}}, values, scope.element_bytes));
 }
 
-bool is_valid(const ExchangeScope& scope, const SumProgress& progress) {
-  return is_workers(scope, progress.epoch);
+bool is_valid(const ExchangeScope& scope, const SumAck& ack) {
+  return is_workers(scope, ack.epoch);
 }
 
 bool is_valid(const ExchangeScope& scope, const RoundReport& report) {

@@ -34,13 +34,13 @@ struct SumPiece {
   }
 };
 
-/// Worker to those that send to it: it has finished so many slices of a sum (collective::Progress).
-struct SumProgress {
+/// Worker to those that send to it: it has finished so many slices of a sum (collective::Ack).
+struct SumAck {
   Epoch epoch = 0;
   collective::CollectiveId sum = 0;
   std::uint32_t slices = 0;
 
-  static constexpr std::string_view name = "sum-progress";
+  static constexpr std::string_view name = "sum-ack";
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.sum, m.slices); }
 };
 
@@ -84,13 +84,12 @@ struct CatchUpReply {
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.range, m.copy); }
 };
 
-using AllreduceMessages =
-    MessageList<SumPiece, SumProgress, RoundReport, CatchUpRequest, CatchUpReply>;
-using AllreduceContext = ExchangeContext<Joined<AllreduceMessages, MessageList<Ended>>>;
+using AllreduceMessages = MessageList<SumPiece, SumAck, RoundReport, CatchUpRequest, CatchUpReply>;
+using AllreduceContext = ExchangeContext<Concat<AllreduceMessages, MessageList<Ended>>>;
 
 // Each returns true if the sender may send the message.
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const SumPiece& piece);
-[[nodiscard]] bool is_valid(const ExchangeScope& scope, const SumProgress& progress);
+[[nodiscard]] bool is_valid(const ExchangeScope& scope, const SumAck& ack);
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const RoundReport& report);
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const CatchUpRequest& request);
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const CatchUpReply& reply);

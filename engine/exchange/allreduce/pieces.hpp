@@ -18,8 +18,8 @@ template <class T>
   return message;
 }
 
-[[nodiscard]] inline SumProgress to_message(const collective::Progress& progress, Epoch epoch) {
-  return {epoch, progress.collective, progress.slices};
+[[nodiscard]] inline SumAck to_message(const collective::Ack& ack, Epoch epoch) {
+  return {epoch, ack.collective, ack.slices};
 }
 
 /// The piece shares the message's elements, which must be of type T.
@@ -32,7 +32,7 @@ template <class T>
           {message.values.buffer, message.values.as<T>()}};
 }
 
-[[nodiscard]] inline collective::Progress to_progress(const SumProgress& message) {
+[[nodiscard]] inline collective::Ack to_ack(const SumAck& message) {
   return {message.sum, message.slices};
 }
 

@@ -76,7 +76,7 @@ struct RoundSumOptions {
 using ShardState = std::map<RangeId, std::shared_ptr<Buffer>>;
 
 /// The numbers of steps and samples from which a worker's update in a sum was computed.
-struct SumPart {
+struct Contribution {
   Step steps = 0;
   std::uint32_t samples = 0;
 };
@@ -85,7 +85,7 @@ struct SumPart {
 /// same order. One call at a time; not thread-safe.
 class RoundSum {
  public:
-  using Message = std::variant<SumPiece, SumProgress>;
+  using Message = std::variant<SumPiece, SumAck>;
   /// Messages, each to the worker at a position.
   using Sends = std::vector<std::pair<collective::Rank, Message>>;
 
@@ -100,13 +100,13 @@ class RoundSum {
                      const std::vector<RangeValues>& ranges) = 0;
   /// Takes a message from the worker at a position; ignores those that no correct worker sends.
   virtual void on(Sends& out, collective::Rank from, const SumPiece& piece) = 0;
-  virtual void on(Sends& out, collective::Rank from, const SumProgress& progress) = 0;
+  virtual void on(Sends& out, collective::Rank from, const SumAck& ack) = 0;
 
   /// True if the sum that was started last is complete, and was not taken.
   [[nodiscard]] virtual bool is_complete() const = 0;
-  /// Returns for each worker its part; nullopt if the sum has no update of it. Requires:
+  /// Returns for each worker its contribution; nullopt if the sum has no update of it. Requires:
   /// is_complete().
-  [[nodiscard]] virtual std::vector<std::optional<SumPart>> parts() const = 0;
+  [[nodiscard]] virtual std::vector<std::optional<Contribution>> contributions() const = 0;
   /// Applies the sum to the ranges, and takes it. Requires: is_complete().
   virtual void apply(std::vector<RangeValues>& ranges) = 0;
   /// Returns the values of a range of this worker's shards after the sum in progress; nullptr if

@@ -59,15 +59,15 @@ class TypedRoundSum : public RoundSum {
     execute(out, std::move(effects));
   }
 
-  void on(Sends& out, Rank from, const SumProgress& progress) override {
+  void on(Sends& out, Rank from, const SumAck& ack) override {
     collective::Effects<T> effects;
-    (void)executor_.on(effects, from, to_progress(progress));
+    (void)executor_.on(effects, from, to_ack(ack));
     execute(out, std::move(effects));
   }
 
   [[nodiscard]] bool is_complete() const override { return !sum_.empty(); }
 
-  [[nodiscard]] std::vector<std::optional<SumPart>> parts() const override {
+  [[nodiscard]] std::vector<std::optional<Contribution>> contributions() const override {
     return parts_at(sum_, places_.workers.front());
   }
 
@@ -129,9 +129,9 @@ class TypedRoundSum : public RoundSum {
     return options_.applier->averages_rounds() ? samples : 1;
   }
 
-  [[nodiscard]] std::vector<std::optional<SumPart>> parts_at(std::span<const T> vector,
-                                                             std::size_t place) const {
-    std::vector<std::optional<SumPart>> all(options_.workers);
+  [[nodiscard]] std::vector<std::optional<Contribution>> parts_at(std::span<const T> vector,
+                                                                  std::size_t place) const {
+    std::vector<std::optional<Contribution>> all(options_.workers);
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       const std::span<const T> worker = SumPlaces::of_worker(vector, place, rank);
       if (const Step steps = read_bytes(worker.first(sum_steps_bytes)); steps > 0)
@@ -210,8 +210,8 @@ class TypedRoundSum : public RoundSum {
         continue;
       }
       auto& send = std::get<collective::Send<T>>(effect);
-      if (const auto* progress = std::get_if<collective::Progress>(&send.message)) {
-        out.emplace_back(send.to, to_message(*progress, options_.epoch));
+      if (const auto* ack = std::get_if<collective::Ack>(&send.message)) {
+        out.emplace_back(send.to, to_message(*ack, options_.epoch));
       } else {
         const auto& piece = std::get<collective::Piece<T>>(send.message);
         out.emplace_back(

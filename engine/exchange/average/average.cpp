@@ -28,8 +28,8 @@ Step average_every(std::string_view argument) {
 }
 
 AverageExchange::AverageExchange(const ExchangeOptions& options)
-    : Rounds(options,
-             {.every = average_every(exchange_argument(options.name)), .sums_changes = true}) {}
+    : RoundExchange(options, {.every = average_every(exchange_argument(options.name)),
+                              .sums_changes = true}) {}
 
 Result<void> AverageExchange::check_argument(std::string_view argument) {
   if (auto steps = parse_every(argument); !steps) return steps.error();

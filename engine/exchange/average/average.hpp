@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "starling/base/result.hpp"
-#include "starling/engine/exchange/allreduce/rounds.hpp"
+#include "starling/engine/exchange/allreduce/round_exchange.hpp"
 
 namespace starling::core {
 
-/// One member's part of the exchange (rounds.hpp).
-class AverageExchange : public Rounds {
+/// One member's part of the exchange (round_exchange.hpp).
+class AverageExchange : public RoundExchange {
  public:
   static constexpr std::string_view name = "average";
   /// Any number of steps up to sum_steps_max; these are examples, the first of which is the

@@ -227,7 +227,7 @@ bool BroadcastExchange::install(const Context& context, const RangeCopy& receive
     copy.progress[progress.worker] = {progress.step, progress.samples};
   for (const Share& share : received.last)
     copy.last[share.worker] = std::make_shared<const Share>(share);
-  ++changes_;
+  ++full_ranges_version_;
   for (const auto& [from, share] : std::exchange(copy.waiting, {})) (void)on(context, from, share);
   return true;
 }

@@ -80,7 +80,7 @@ class BroadcastExchange {
     return copied_ranges(*this, copies_.size());
   }
   [[nodiscard]] static bool may_leave() { return true; }
-  [[nodiscard]] std::uint64_t changes() const { return changes_; }
+  [[nodiscard]] std::uint64_t full_ranges_version() const { return full_ranges_version_; }
 
   /// True if this member has a copy of the range.
   [[nodiscard]] bool has_copy(RangeId range) const {
@@ -142,7 +142,7 @@ class BroadcastExchange {
   /// Says which worker to ask for the copies that this one lacks.
   CopySource source_;
   /// How many copies have been installed.
-  std::uint64_t changes_ = 0;
+  std::uint64_t full_ranges_version_ = 0;
 };
 
 }  // namespace starling::core

@@ -73,7 +73,7 @@ struct CopyReply {
 };
 
 using BroadcastMessages = MessageList<Share, ShareApplied, CopyRequest, CopyReply>;
-using BroadcastContext = ExchangeContext<Joined<BroadcastMessages, MessageList<Ended>>>;
+using BroadcastContext = ExchangeContext<Concat<BroadcastMessages, MessageList<Ended>>>;
 
 // Each returns true if the sender may send the message.
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const Share& share);

@@ -6,11 +6,11 @@
 ///
 /// Each chunk is cut into slices, and each slice of a chunk follows its own instructions. So the
 /// slices flow one behind another without waiting for the rounds of others, as far as the window
-/// allows, and several collectives run at a time. The result does not depend on the order in which
-/// messages arrive, not even in its last bit: a member adds in the order of the schedule.
+/// allows, and several collectives run at a time. The result does not depend on the order in
+/// which messages arrive, not even in its last bit: a member adds in the order of the schedule.
 ///
 /// Bounds: a member sends slice s to another only when that one has finished slice s - window,
-/// which it says now and then (Progress); so no more than `window` slices of a collective wait
+/// which it says now and then (Ack); so no more than `window` slices of a collective wait
 /// anywhere. A collective stays open until all receivers have finished it, and no more than
 /// `open_max` are open. No deadlock follows: the first slice that some member has not finished may
 /// be sent by all.
@@ -60,13 +60,13 @@ struct Piece {
 };
 
 /// The sender has finished the first `slices` slices of all chunks.
-struct Progress {
+struct Ack {
   CollectiveId collective = 0;
   std::uint32_t slices = 0;
 };
 
 template <class Element>
-using Message = std::variant<Piece<Element>, Progress>;
+using Message = std::variant<Piece<Element>, Ack>;
 
 /// Send this message to that member.
 template <class Element>
@@ -136,14 +136,14 @@ class Executor {
                    std::ranges::is_sorted(bounds) && bounds.back() == values.size());
     has_started_ = true;
     last_started_ = id;
-    Run& run = runs_[id];
-    run.slices = static_cast<std::uint32_t>((bounds.size() - 1) / chunks);
-    run.bounds = std::move(bounds);
-    run.program = std::move(program);
-    run.values = std::move(values);
-    for (const Rank to : run.program->receivers) run.finished_by[to] = 0;
+    Operation& operation = operations_[id];
+    operation.slices = static_cast<std::uint32_t>((bounds.size() - 1) / chunks);
+    operation.bounds = std::move(bounds);
+    operation.program = std::move(program);
+    operation.values = std::move(values);
+    for (const Rank to : operation.program->receivers) operation.finished_by[to] = 0;
     auto early = early_.extract(id);
-    open_window(out, id, run);
+    open_window(out, id, operation);
     if (!early.empty())
       for (auto& [from, message] : early.mapped()) std::ignore = on(out, from, std::move(message));
     finish(out, id);
@@ -154,8 +154,8 @@ class Executor {
   [[nodiscard]] bool on(Effects<Element>& out, Rank from, Message<Element> message) {
     const CollectiveId id = std::visit([](const auto& m) { return m.collective; }, message);
     if (!has_started_ || id > last_started_) return keep_early(id, from, std::move(message));
-    const auto found = runs_.find(id);
-    if (found == runs_.end()) return false;
+    const auto found = operations_.find(id);
+    if (found == operations_.end()) return false;
     const bool is_valid = std::visit(
         [&](auto& m) { return on(out, id, found->second, from, std::move(m)); }, message);
     finish(out, id);
@@ -163,13 +163,13 @@ class Executor {
   }
 
   /// True if no collective can be started now.
-  [[nodiscard]] bool is_full() const { return runs_.size() >= options_.open_max; }
+  [[nodiscard]] bool is_full() const { return operations_.size() >= options_.open_max; }
   /// Returns how many collectives are open: started, and not finished by all receivers.
-  [[nodiscard]] std::size_t open() const { return runs_.size(); }
+  [[nodiscard]] std::size_t open() const { return operations_.size(); }
   /// Returns how many pieces have arrived before this member could use them.
   [[nodiscard]] std::size_t waiting_pieces() const {
     std::size_t pieces = 0;
-    for (const auto& [id, run] : runs_) pieces += run.arrived.size();
+    for (const auto& [id, operation] : operations_) pieces += operation.arrived.size();
     for (const auto& [id, messages] : early_) pieces += messages.size();
     return pieces;
   }
@@ -185,7 +185,7 @@ class Executor {
     std::size_t unfinished = 0;
   };
 
-  struct Run {
+  struct Operation {
     std::shared_ptr<const Program> program;
     std::vector<Element> values;
     /// Where the slices begin: first those of the first chunk.
@@ -208,57 +208,64 @@ class Executor {
     return true;
   }
 
-  bool on(Effects<Element>& out, CollectiveId id, Run& run, Rank from, Piece<Element> piece) {
-    if (piece.slice < run.finished || piece.slice >= run.slices ||
-        piece.slice - run.finished >= options_.window ||
-        piece.chunk >= run.program->chunks.size() ||
-        piece.values.elements.size() != size_of(run, piece.slice, piece.chunk))
+  bool on(Effects<Element>& out, CollectiveId id, Operation& operation, Rank from,
+          Piece<Element> piece) {
+    if (piece.slice < operation.finished || piece.slice >= operation.slices ||
+        piece.slice - operation.finished >= options_.window ||
+        piece.chunk >= operation.program->chunks.size() ||
+        piece.values.elements.size() != size_of(operation, piece.slice, piece.chunk))
       return false;
-    const auto& instructions = run.program->instructions[piece.chunk];
+    const auto& instructions = operation.program->instructions[piece.chunk];
     const bool is_expected = std::ranges::any_of(instructions, [&](const Instruction& i) {
       return i.kind == Instruction::Kind::receive && i.peer == from && i.round == piece.round;
     });
     if (!is_expected) return false;
-    run.arrived[{piece.slice, piece.chunk, piece.round, from}] = std::move(piece.values);
-    execute(out, id, run, piece.slice, piece.chunk);
+    operation.arrived[{piece.slice, piece.chunk, piece.round, from}] = std::move(piece.values);
+    execute(out, id, operation, piece.slice, piece.chunk);
     return true;
   }
 
-  bool on(Effects<Element>& out, CollectiveId id, Run& run, Rank from, Progress progress) {
-    const auto found = run.finished_by.find(from);
-    if (found == run.finished_by.end() || progress.slices > run.slices) return false;
-    found->second = std::max(found->second, progress.slices);
-    const std::uint32_t first = run.finished;
-    for (std::uint32_t s = first; s < first + run.window.size(); ++s)
-      for (ChunkId c = 0; c < run.program->chunks.size(); ++c) execute(out, id, run, s, c);
+  bool on(Effects<Element>& out, CollectiveId id, Operation& operation, Rank from, Ack ack) {
+    const auto found = operation.finished_by.find(from);
+    if (found == operation.finished_by.end() || ack.slices > operation.slices) return false;
+    found->second = std::max(found->second, ack.slices);
+    const std::uint32_t first = operation.finished;
+    for (std::uint32_t s = first; s < first + operation.window.size(); ++s)
+      for (ChunkId c = 0; c < operation.program->chunks.size(); ++c)
+        execute(out, id, operation, s, c);
     return true;
   }
 
-  [[nodiscard]] static std::size_t begin_of(const Run& run, std::uint32_t slice, ChunkId chunk) {
-    return run.bounds[std::size_t{chunk} * run.slices + slice];
+  [[nodiscard]] static std::size_t begin_of(const Operation& operation, std::uint32_t slice,
+                                            ChunkId chunk) {
+    return operation.bounds[std::size_t{chunk} * operation.slices + slice];
   }
-  [[nodiscard]] static std::size_t size_of(const Run& run, std::uint32_t slice, ChunkId chunk) {
-    return run.bounds[std::size_t{chunk} * run.slices + slice + 1] - begin_of(run, slice, chunk);
+  [[nodiscard]] static std::size_t size_of(const Operation& operation, std::uint32_t slice,
+                                           ChunkId chunk) {
+    return operation.bounds[std::size_t{chunk} * operation.slices + slice + 1] -
+           begin_of(operation, slice, chunk);
   }
 
   /// Executes the instructions of one slice of a chunk as far as possible.
-  void execute(Effects<Element>& out, CollectiveId id, Run& run, std::uint32_t s, ChunkId chunk) {
-    Slice& slice = run.window[s - run.finished];
-    const auto& instructions = run.program->instructions[chunk];
+  void execute(Effects<Element>& out, CollectiveId id, Operation& operation, std::uint32_t s,
+               ChunkId chunk) {
+    Slice& slice = operation.window[s - operation.finished];
+    const auto& instructions = operation.program->instructions[chunk];
     std::size_t& next = slice.next[chunk];
     if (next == instructions.size()) return;
     for (; next < instructions.size(); ++next)
-      if (!execute(out, id, run, s, chunk, instructions[next])) return;
+      if (!execute(out, id, operation, s, chunk, instructions[next])) return;
     --slice.unfinished;
   }
 
   /// Executes one instruction. Returns false if it must wait.
-  bool execute(Effects<Element>& out, CollectiveId id, Run& run, std::uint32_t s, ChunkId chunk,
-               const Instruction& instruction) {
-    const SliceId slice{chunk, s, begin_of(run, s, chunk)};
-    const auto elements = std::span{run.values}.subspan(slice.first, size_of(run, s, chunk));
+  bool execute(Effects<Element>& out, CollectiveId id, Operation& operation, std::uint32_t s,
+               ChunkId chunk, const Instruction& instruction) {
+    const SliceId slice{chunk, s, begin_of(operation, s, chunk)};
+    const auto elements =
+        std::span{operation.values}.subspan(slice.first, size_of(operation, s, chunk));
     if (instruction.kind == Instruction::Kind::send) {
-      if (s >= run.finished_by.at(instruction.peer) + options_.window) return false;
+      if (s >= operation.finished_by.at(instruction.peer) + options_.window) return false;
       if (hook_) hook_(instruction, slice, elements);
       out.push_back(Send<Element>{
           instruction.peer,
@@ -266,61 +273,64 @@ class Executor {
                          SharedElements<Element>::of({elements.begin(), elements.end()})}});
       return true;
     }
-    const auto found = run.arrived.find({s, chunk, instruction.round, instruction.peer});
-    if (found == run.arrived.end()) return false;
+    const auto found = operation.arrived.find({s, chunk, instruction.round, instruction.peer});
+    if (found == operation.arrived.end()) return false;
     const std::span<const Element> values = found->second.elements;
     if (instruction.action == Action::copy)
       std::ranges::copy(values, elements.begin());
     else
       std::ranges::transform(elements, values, elements.begin(),
                              [](Element a, const Element& b) { return a += b; });
-    run.arrived.erase(found);
+    operation.arrived.erase(found);
     if (hook_) hook_(instruction, slice, elements);
     return true;
   }
 
   /// Begins slices until the window is full or all are in progress.
-  void open_window(Effects<Element>& out, CollectiveId id, Run& run) {
-    const std::size_t chunks = run.program->chunks.size();
-    while (run.window.size() < options_.window && run.finished + run.window.size() < run.slices) {
-      const auto s = static_cast<std::uint32_t>(run.finished + run.window.size());
-      Slice& slice = run.window.emplace_back();
+  void open_window(Effects<Element>& out, CollectiveId id, Operation& operation) {
+    const std::size_t chunks = operation.program->chunks.size();
+    while (operation.window.size() < options_.window &&
+           operation.finished + operation.window.size() < operation.slices) {
+      const auto s = static_cast<std::uint32_t>(operation.finished + operation.window.size());
+      Slice& slice = operation.window.emplace_back();
       slice.next.assign(chunks, 0);
-      for (const auto& instructions : run.program->instructions)
+      for (const auto& instructions : operation.program->instructions)
         slice.unfinished += instructions.empty() ? 0 : 1;
       // Members begin with different chunks, so that they do not all send to the same one first.
       for (ChunkId c = 0; c < chunks; ++c)
-        execute(out, id, run, s, static_cast<ChunkId>((run.program->self + 1 + c) % chunks));
+        execute(out, id, operation, s,
+                static_cast<ChunkId>((operation.program->self + 1 + c) % chunks));
     }
   }
 
   /// Removes finished slices, tells the senders, and ends the collective after the last slice.
   void finish(Effects<Element>& out, CollectiveId id) {
-    const auto found = runs_.find(id);
-    if (found == runs_.end()) return;  // finished by a message that had come early
-    Run& run = found->second;
-    while (!run.window.empty() && run.window.front().unfinished == 0) {
-      run.window.pop_front();
-      ++run.finished;
-      open_window(out, id, run);
+    const auto found = operations_.find(id);
+    if (found == operations_.end()) return;  // finished by a message that had come early
+    Operation& operation = found->second;
+    while (!operation.window.empty() && operation.window.front().unfinished == 0) {
+      operation.window.pop_front();
+      ++operation.finished;
+      open_window(out, id, operation);
     }
-    const bool is_last = run.finished == run.slices;
-    if (run.announced < run.finished &&
-        (is_last || run.finished - run.announced >= (options_.window + 1) / 2)) {
-      run.announced = run.finished;
-      for (const Rank to : run.program->senders)
-        out.push_back(Send<Element>{to, Progress{id, run.finished}});
+    const bool is_last = operation.finished == operation.slices;
+    if (operation.announced < operation.finished &&
+        (is_last || operation.finished - operation.announced >= (options_.window + 1) / 2)) {
+      operation.announced = operation.finished;
+      for (const Rank to : operation.program->senders)
+        out.push_back(Send<Element>{to, Ack{id, operation.finished}});
     }
     if (!is_last) return;
-    if (!std::exchange(run.is_completed, true))
-      out.push_back(Completed<Element>{id, std::move(run.values)});
-    if (std::ranges::all_of(run.finished_by, [&](const auto& f) { return f.second == run.slices; }))
-      runs_.erase(found);
+    if (!std::exchange(operation.is_completed, true))
+      out.push_back(Completed<Element>{id, std::move(operation.values)});
+    if (std::ranges::all_of(operation.finished_by,
+                            [&](const auto& f) { return f.second == operation.slices; }))
+      operations_.erase(found);
   }
 
   ExecutorOptions options_;
   Hook hook_;
-  std::map<CollectiveId, Run> runs_;
+  std::map<CollectiveId, Operation> operations_;
   /// Messages of collectives that this member has not started.
   std::map<CollectiveId, std::vector<std::pair<Rank, Message<Element>>>> early_;
   bool has_started_ = false;

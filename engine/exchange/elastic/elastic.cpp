@@ -28,26 +28,26 @@ ExchangeOptions options_of_center(ExchangeOptions options) {
 
 }  // namespace
 
-Result<ElasticRule> parse_elastic(std::string_view name) {
+Result<ElasticSettings> parse_elastic(std::string_view name) {
   const auto spec = Spec::parse(name);
   if (!spec) return spec.error();
   SpecReader reader(*spec);
-  ElasticRule rule;
-  rule.every = reader.count("every", rule.every, 1, 1'000'000);
-  rule.pull = reader.number("pull", rule.pull, 0, 0.5);
-  if (rule.pull == 0) reader.refuse("pull: 0 moves nothing; valid: above 0, up to 0.5");
+  ElasticSettings settings;
+  settings.every = reader.count("every", settings.every, 1, 1'000'000);
+  settings.pull = reader.number("pull", settings.pull, 0, 0.5);
+  if (settings.pull == 0) reader.refuse("pull: 0 moves nothing; valid: above 0, up to 0.5");
   if (auto done = reader.finish(); !done) return Error{"exchange: " + done.error().message};
-  return rule;
+  return settings;
 }
 
 ElasticExchange::ElasticExchange(ExchangeOptions options)
-    : rule_(parse_elastic(options.name).value()),
+    : settings_(parse_elastic(options.name).value()),
       options_(std::move(options)),
       center_(options_of_center(options_)) {}
 
 Result<void> ElasticExchange::check_argument(std::string_view argument) {
-  if (auto rule = parse_elastic(std::string{name} + ":" + std::string{argument}); !rule)
-    return rule.error();
+  if (auto settings = parse_elastic(std::string{name} + ":" + std::string{argument}); !settings)
+    return settings.error();
   return {};
 }
 
@@ -154,7 +154,7 @@ void ElasticExchange::write(const Context& context, Write write) {
   step_ = write.step;
   samples_total_ = write.samples_total;
   samples_since_ += write.update.samples;
-  if (step_ % rule_.every > 0) return context.out.push_back(Written{step_});
+  if (step_ % settings_.every > 0) return context.out.push_back(Written{step_});
   meet_center(context);
 }
 

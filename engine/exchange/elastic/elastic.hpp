@@ -25,18 +25,18 @@
 namespace starling::core {
 
 /// When and how far a worker's copy and the center move toward each other.
-struct ElasticRule {
+struct ElasticSettings {
   /// After how many steps of the worker. At least 1.
   Step every = 8;
   /// By which part of their difference each of them moves: more than 0, at most 0.5, with which one
   /// worker and the center meet half-way. ElasticExchange::pull() says what many workers use.
   double pull = 0.1;
 
-  bool operator==(const ElasticRule&) const = default;
+  bool operator==(const ElasticSettings&) const = default;
 };
 
 /// Reads "elastic:every=N,pull=P", in which each part has a default. Refuses values out of range.
-[[nodiscard]] Result<ElasticRule> parse_elastic(std::string_view name);
+[[nodiscard]] Result<ElasticSettings> parse_elastic(std::string_view name);
 
 /// One member's part of the exchange; see the concept Exchange for the functions. Members that do
 /// not work have no copy. A worker gets its copy from the center when it first reads.
@@ -100,15 +100,15 @@ class ElasticExchange {
   [[nodiscard]] static ReadCounts read_counts() { return {}; }
   [[nodiscard]] std::vector<RangeId> full_ranges() const { return center_.full_ranges(); }
   [[nodiscard]] bool may_leave() const { return phase_ == Phase::idle; }
-  [[nodiscard]] std::uint64_t changes() const { return center_.changes(); }
+  [[nodiscard]] std::uint64_t full_ranges_version() const { return center_.full_ranges_version(); }
 
   /// The ranges of the center that this member owns, if any.
   [[nodiscard]] const Replica& replica() const noexcept { return center_.replica(); }
-  /// Returns the rule's pull, but at most 1 / (workers + 1): if all workers move the center at the
-  /// same time, it and the mean of their copies then meet, and do not pass each other. From twice
-  /// that pull on, their difference would grow without bound.
+  /// Returns the pull of the settings, but at most 1 / (workers + 1): if all workers move the
+  /// center at the same time, it and the mean of their copies then meet, and do not pass each
+  /// other. From twice that pull on, their difference would grow without bound.
   [[nodiscard]] double pull() const {
-    return std::min(rule_.pull, 1 / static_cast<double>(workers_ + 1));
+    return std::min(settings_.pull, 1 / static_cast<double>(workers_ + 1));
   }
   /// Returns the step after which the owners have the worker's last move.
   [[nodiscard]] Step moved_at() const noexcept { return moved_at_; }
@@ -137,7 +137,7 @@ class ElasticExchange {
   void meet_center(const Context& context);
   [[nodiscard]] Update move_toward(const std::vector<Value>& center);
 
-  ElasticRule rule_;
+  ElasticSettings settings_;
   ExchangeOptions options_;
   OwnershipExchange center_;
   std::size_t workers_ = 1;

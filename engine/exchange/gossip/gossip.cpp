@@ -12,31 +12,31 @@ namespace starling::core {
 
 static_assert(Exchange<GossipExchange>);
 
-Result<GossipRule> parse_gossip(std::string_view name) {
+Result<GossipSettings> parse_gossip(std::string_view name) {
   constexpr Step lag_max = 64;
   const auto spec = Spec::parse(name);
   if (!spec) return Error{"exchange: " + spec.error().message};
   SpecReader reader(*spec);
-  GossipRule rule;
+  GossipSettings settings;
   if (const std::string graph = reader.positional(); !graph.empty()) {
     if (const auto known = parse_gossip_graph(graph))
-      rule.graph = *known;
+      settings.graph = *known;
     else
       return Error{"exchange: gossip: " + quote(graph) + " is unknown; " +
                    suggest(graph, std::vector<std::string>{GossipExchange::arguments.begin(),
                                                            GossipExchange::arguments.end()})};
   }
-  rule.lag = reader.count("lag", rule.lag, 0, lag_max);
+  settings.lag = reader.count("lag", settings.lag, 0, lag_max);
   if (auto done = reader.finish(); !done) return Error{"exchange: " + done.error().message};
-  return rule;
+  return settings;
 }
 
 GossipExchange::GossipExchange(const ExchangeOptions& options)
-    : WorkerModel(options), rule_(parse_gossip(options.name).value()), weights_(ranges()) {}
+    : WorkerModel(options), settings_(parse_gossip(options.name).value()), weights_(ranges()) {}
 
 Result<void> GossipExchange::check_argument(std::string_view argument) {
-  if (auto rule = parse_gossip(std::string{name} + ":" + std::string{argument}); !rule)
-    return rule.error();
+  if (auto settings = parse_gossip(std::string{name} + ":" + std::string{argument}); !settings)
+    return settings.error();
   return {};
 }
 
@@ -47,7 +47,7 @@ void GossipExchange::write(const Context& context, const Write& write) {
   writing_ = write.step;
   if (const auto target = draw_target(context, write.step)) {
     context.send(target->id, KnownProgress{write.step, progress()});
-    sendings_.push_back({.step = write.step, .target = *target, .in_flight = 1});
+    transfers_.push_back({.step = write.step, .target = *target, .in_flight = 1});
   }
   send_next(context);
 }
@@ -81,7 +81,7 @@ std::optional<MemberIncarnation> GossipExchange::draw_target(const Context& cont
   const auto place = std::ranges::upper_bound(workers, self());
   const auto own = static_cast<std::size_t>(place - workers.begin());
   workers.insert(place, self());
-  return workers[gossip_target(rule_.graph, own, workers.size(), step, context.random)];
+  return workers[gossip_target(settings_.graph, own, workers.size(), step, context.random)];
 }
 
 /// Returns how much of the weight of a range the worker sends: all once it has ended.
@@ -94,8 +94,8 @@ double GossipExchange::weight_to_send(RangeId range) const {
 /// have taken all but what the last steps were to send.
 void GossipExchange::send_next(const Context& context) {
   std::size_t in_flight = 0;
-  for (const Sending& sending : sendings_) in_flight += sending.in_flight;
-  for (Sending& sending : sendings_)
+  for (const Transfer& sending : transfers_) in_flight += sending.in_flight;
+  for (Transfer& sending : transfers_)
     for (; sending.next < ranges() && in_flight < options().window; ++sending.next) {
       const double weight = weight_to_send(sending.next);
       if (weight == 0) continue;
@@ -103,10 +103,10 @@ void GossipExchange::send_next(const Context& context) {
       ++sending.in_flight;
       ++in_flight;
     }
-  std::erase_if(sendings_, [&](const Sending& sending) {
+  std::erase_if(transfers_, [&](const Transfer& sending) {
     return sending.next == ranges() && sending.in_flight == 0;
   });
-  if (writing_ && (sendings_.empty() || sendings_.front().step + rule_.lag > *writing_))
+  if (writing_ && (transfers_.empty() || transfers_.front().step + settings_.lag > *writing_))
     context.out.push_back(Written{*std::exchange(writing_, std::nullopt)});
   hand_over(context);
 }
@@ -142,10 +142,10 @@ Slice GossipExchange::round_to_send(RangeId range, double weight) {
 }
 
 bool GossipExchange::on(const Context& context, MemberId from, const GossipReceived& received) {
-  const auto sending = std::ranges::find_if(sendings_, [&](const Sending& one) {
+  const auto sending = std::ranges::find_if(transfers_, [&](const Transfer& one) {
     return one.target.id == from && one.step == received.step && one.in_flight > 0;
   });
-  if (sending == sendings_.end()) return true;
+  if (sending == transfers_.end()) return true;
   --sending->in_flight;
   send_next(context);
   return true;
@@ -177,7 +177,7 @@ bool GossipExchange::on(const Context& context, MemberId from, const KnownProgre
   learn(known.workers);
   if (configuration().find(from) != nullptr) context.send(from, GossipReceived{known.step});
   if (ended_at_) {
-    has_news_ = true;
+    must_hand_over_ = true;
     hand_over(context);
   }
   return true;
@@ -188,8 +188,8 @@ bool GossipExchange::on(const Context& context, MemberId from, const KnownProgre
 /// Tells the others to send no more to this worker.
 void GossipExchange::end(const Context& context, const EndWrites& end) {
   ended_at_ = end.step;
-  has_news_ = true;
-  for (Sending& sending : sendings_) sending.next = ranges();
+  must_hand_over_ = true;
+  for (Transfer& sending : transfers_) sending.next = ranges();
   for (const MemberIncarnation& other : others())
     context.send(other.id, Ended{self().id, end.step});
   hand_over(context);
@@ -207,17 +207,17 @@ bool GossipExchange::has_weight() const {
 /// True once the worker that answers for the model has all that this one's copy contains.
 bool GossipExchange::may_leave() const {
   if (ranges() == 0 || !has_configuration() || is_answerer()) return true;
-  return ended_at_ && sendings_.empty() && !has_news_ && !has_weight();
+  return ended_at_ && transfers_.empty() && !must_hand_over_ && !has_weight();
 }
 
 /// If the worker has ended, sends all that it knows and all the weight that it has to the worker
 /// that answers for the model. The values stay here as a copy without weight, for the case that the
 /// other one dies.
 void GossipExchange::hand_over(const Context& context) {
-  if (!ended_at_ || !sendings_.empty() || is_answerer()) return;
-  if (!std::exchange(has_news_, false) && !has_weight()) return;
+  if (!ended_at_ || !transfers_.empty() || is_answerer()) return;
+  if (!std::exchange(must_hand_over_, false) && !has_weight()) return;
   const Member* target = configuration().find(*first_worker(configuration()));
-  sendings_.push_back(
+  transfers_.push_back(
       {.step = *ended_at_, .target = {target->id, target->incarnation}, .in_flight = 1});
   context.send(target->id, KnownProgress{*ended_at_, progress()});
   send_next(context);
@@ -243,8 +243,8 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
       if (!before->contains(other.id, other.incarnation))
         context.send(other.id, Ended{self().id, *ended_at_});
     const auto answerer = first_worker(*next);
-    has_news_ |= answerer && !before->contains(*answerer, next->find(*answerer)->incarnation);
-    has_news_ |= answerer != first_worker(*before);
+    must_hand_over_ |= answerer && !before->contains(*answerer, next->find(*answerer)->incarnation);
+    must_hand_over_ |= answerer != first_worker(*before);
   }
   // The dead may have had more than their part of all weight. If the workers that are left all had
   // their least weight, none of them would send any more.
@@ -255,7 +255,7 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
     for (Weight& own : weights_)
       if (own.weight > 0) own.weight_min = std::min(own.weight_min, own.weight / 2);
   // Weight that was sent to a worker that is gone is lost with it. The rest stays here.
-  for (Sending& sending : sendings_)
+  for (Transfer& sending : transfers_)
     if (is_gone(sending.target)) {
       sending.next = ranges();
       sending.in_flight = 0;

@@ -35,16 +35,16 @@
 namespace starling::core {
 
 /// To whom a worker sends, and when a step counts.
-struct GossipRule {
+struct GossipSettings {
   GossipGraph graph = GossipGraph::exponential;
   /// After how many steps at the latest others have taken what the worker was to send.
   Step lag = 0;
 
-  bool operator==(const GossipRule&) const = default;
+  bool operator==(const GossipSettings&) const = default;
 };
 
 /// Reads "gossip:GRAPH,lag=N", in which both parts may be missing. Refuses others.
-[[nodiscard]] Result<GossipRule> parse_gossip(std::string_view name);
+[[nodiscard]] Result<GossipSettings> parse_gossip(std::string_view name);
 
 /// One member's part of the exchange; see the concept Exchange for the functions. Members that do
 /// not work have no copy.
@@ -87,7 +87,7 @@ class GossipExchange : public WorkerModel {
   /// Returns the push-sum weight. Requires: has_copy(range).
   [[nodiscard]] double weight(RangeId range) const { return weights_[range].weight; }
   /// True if another worker may not have taken yet what this one has sent.
-  [[nodiscard]] bool is_sending() const { return !sendings_.empty(); }
+  [[nodiscard]] bool is_sending() const { return !transfers_.empty(); }
   /// Returns how often the copy has changed. Requires: has_copy(range).
   [[nodiscard]] std::uint64_t versions(RangeId range) const { return weights_[range].versions; }
 
@@ -101,7 +101,7 @@ class GossipExchange : public WorkerModel {
     std::vector<std::pair<MemberId, std::shared_ptr<const PushSum>>> waiting;
   };
   /// The messages that this worker sends to another one after a step, or when it has ended.
-  struct Sending {
+  struct Transfer {
     Step step = 0;
     MemberIncarnation target;
     /// The next range to send, and the number of messages that the other one has not taken yet.
@@ -120,7 +120,7 @@ class GossipExchange : public WorkerModel {
   void add(const Context& context, MemberId from, const PushSum& sent);
   void hand_over(const Context& context);
 
-  GossipRule rule_;
+  GossipSettings settings_;
   /// By range; empty if this member does not work.
   std::vector<Weight> weights_;
   /// The workers that have made their last step, as far as this one knows.
@@ -129,12 +129,12 @@ class GossipExchange : public WorkerModel {
   /// The step that does not count yet.
   std::optional<Step> writing_;
   /// The messages that other workers may not have taken yet, in the order of the steps.
-  std::vector<Sending> sendings_;
+  std::vector<Transfer> transfers_;
   /// The worker's last step, once it has ended.
   std::optional<Step> ended_at_;
 
   /// True if the worker has ended, and the one that answers for the model may lack what it knows.
-  bool has_news_ = false;
+  bool must_hand_over_ = false;
 };
 
 }  // namespace starling::core

@@ -48,7 +48,7 @@ struct GossipReceived {
 
 using GossipMessages =
     MessageList<PushSum, KnownProgress, GossipReceived, ModelRequest, ModelReply>;
-using GossipContext = ExchangeContext<Joined<GossipMessages, MessageList<Ended>>>;
+using GossipContext = ExchangeContext<Concat<GossipMessages, MessageList<Ended>>>;
 
 // Each returns true if the sender may send the message.
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const PushSum& sent);

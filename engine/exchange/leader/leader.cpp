@@ -11,35 +11,36 @@ namespace starling::core {
 
 static_assert(Exchange<LeaderExchange>);
 
-Result<LeaderRule> parse_leader(std::string_view name) {
+Result<LeaderSettings> parse_leader(std::string_view name) {
   constexpr Step steps_max = 1'000'000;
   constexpr std::size_t group_max = 1'000'000;
   const auto spec = Spec::parse(name);
   if (!spec) return spec.error();
   SpecReader reader(*spec);
-  LeaderRule rule;
-  rule.every = reader.count("every", rule.every, 1, steps_max);
-  rule.group = reader.count("group", rule.group, 1, group_max);
-  rule.pull = reader.number("pull", rule.pull, 0, 1);
-  rule.global_every = reader.count("global_every", 4 * rule.every, 1, 4 * steps_max);
-  rule.global_pull = reader.number("global_pull", rule.pull, 0, 1);
-  if (rule.pull == 0) reader.refuse("pull: 0 moves nothing; valid: above 0, up to 1");
-  if (rule.global_pull == 0) reader.refuse("global_pull: 0 moves nothing; valid: above 0, up to 1");
-  if (rule.every > 0 && rule.global_every % rule.every > 0)
-    reader.refuse("global_every: " + std::to_string(rule.global_every) +
-                  " is no multiple of every=" + std::to_string(rule.every) +
-                  "; valid: " + std::to_string(rule.every) + ", " + std::to_string(2 * rule.every) +
-                  " and so on");
+  LeaderSettings settings;
+  settings.every = reader.count("every", settings.every, 1, steps_max);
+  settings.group = reader.count("group", settings.group, 1, group_max);
+  settings.pull = reader.number("pull", settings.pull, 0, 1);
+  settings.global_every = reader.count("global_every", 4 * settings.every, 1, 4 * steps_max);
+  settings.global_pull = reader.number("global_pull", settings.pull, 0, 1);
+  if (settings.pull == 0) reader.refuse("pull: 0 moves nothing; valid: above 0, up to 1");
+  if (settings.global_pull == 0)
+    reader.refuse("global_pull: 0 moves nothing; valid: above 0, up to 1");
+  if (settings.every > 0 && settings.global_every % settings.every > 0)
+    reader.refuse("global_every: " + std::to_string(settings.global_every) +
+                  " is no multiple of every=" + std::to_string(settings.every) +
+                  "; valid: " + std::to_string(settings.every) + ", " +
+                  std::to_string(2 * settings.every) + " and so on");
   if (auto done = reader.finish(); !done) return Error{"exchange: " + done.error().message};
-  return rule;
+  return settings;
 }
 
 LeaderExchange::LeaderExchange(const ExchangeOptions& options)
-    : WorkerModel(options), rule_(parse_leader(options.name).value()) {}
+    : WorkerModel(options), settings_(parse_leader(options.name).value()) {}
 
 Result<void> LeaderExchange::check_argument(std::string_view argument) {
-  if (auto rule = parse_leader(std::string{name} + ":" + std::string{argument}); !rule)
-    return rule.error();
+  if (auto settings = parse_leader(std::string{name} + ":" + std::string{argument}); !settings)
+    return settings.error();
   return {};
 }
 
@@ -48,12 +49,12 @@ Result<void> LeaderExchange::check_argument(std::string_view argument) {
 void LeaderExchange::write(const Context& context, const Write& write) {
   if (!apply(context, write)) return;
   writing_ = write.step;
-  if (write.step % rule_.every == 0) {
-    const bool is_global = write.step % rule_.global_every == 0;
+  if (write.step % settings_.every == 0) {
+    const bool is_global = write.step % settings_.global_every == 0;
     const auto informed = is_global ? others() : others_of_group();
     report(context, informed);
     if (const auto leader = leader_among(informed)) {
-      move_ = {.leader = *leader, .part = is_global ? rule_.global_pull : rule_.pull};
+      move_ = {.leader = *leader, .part = is_global ? settings_.global_pull : settings_.pull};
       ask_for_values(context);
     }
   }
@@ -121,8 +122,8 @@ std::vector<MemberIncarnation> LeaderExchange::others_of_group() const {
   const auto own =
       static_cast<std::size_t>(std::ranges::upper_bound(workers, self()) - workers.begin());
   // In this list, the workers behind this one are a place further ahead than among all.
-  const std::size_t begin = own / rule_.group * rule_.group;
-  const std::size_t end = std::min(begin + rule_.group - 1, workers.size());
+  const std::size_t begin = own / settings_.group * settings_.group;
+  const std::size_t end = std::min(begin + settings_.group - 1, workers.size());
   return {workers.begin() + static_cast<std::ptrdiff_t>(begin),
           workers.begin() + static_cast<std::ptrdiff_t>(end)};
 }
@@ -157,7 +158,7 @@ void LeaderExchange::ask_for_values(const Context& context) {
 void LeaderExchange::finish_write(const Context& context) {
   if (!writing_ || move_ || !awaited_.empty()) return;
   const Step step = *std::exchange(writing_, std::nullopt);
-  if (step % rule_.global_every == 0) reported_to_all_ = step;
+  if (step % settings_.global_every == 0) reported_to_all_ = step;
   context.out.push_back(Written{step});
 }
 

@@ -27,7 +27,7 @@
 namespace starling::core {
 
 /// When and how far a worker moves toward a leader.
-struct LeaderRule {
+struct LeaderSettings {
   /// After how many steps of the worker it moves. At least 1.
   Step every = 8;
   /// The number of workers in a group: those with consecutive places in the order of ids.
@@ -40,13 +40,13 @@ struct LeaderRule {
   Step global_every = 32;
   double global_pull = 0.3;
 
-  bool operator==(const LeaderRule&) const = default;
+  bool operator==(const LeaderSettings&) const = default;
 };
 
 /// Reads "leader:every=N,group=N,pull=P,global_every=N,global_pull=P", in which each part has a
 /// default: that of global_every is 4 times every, that of global_pull is pull. Refuses values out
 /// of range.
-[[nodiscard]] Result<LeaderRule> parse_leader(std::string_view name);
+[[nodiscard]] Result<LeaderSettings> parse_leader(std::string_view name);
 
 /// One member's part of the exchange; see the concept Exchange for the functions.
 class LeaderExchange : public WorkerModel {
@@ -126,7 +126,7 @@ class LeaderExchange : public WorkerModel {
   void ask_for_values(const Context& context);
   void finish_write(const Context& context);
 
-  LeaderRule rule_;
+  LeaderSettings settings_;
   /// By worker that is present.
   std::map<MemberIncarnation, Reported> reported_;
   /// The samples of this worker's steps when the job started.

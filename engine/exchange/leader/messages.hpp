@@ -53,7 +53,7 @@ struct LeaderReply {
 
 using LeaderMessages =
     MessageList<LossReport, LossReceived, LeaderRequest, LeaderReply, ModelRequest, ModelReply>;
-using LeaderContext = ExchangeContext<Joined<LeaderMessages, MessageList<Ended>>>;
+using LeaderContext = ExchangeContext<Concat<LeaderMessages, MessageList<Ended>>>;
 
 // Each returns true if the sender may send the message.
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const LossReport& report);

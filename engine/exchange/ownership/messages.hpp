@@ -134,6 +134,6 @@ struct Held {
 };
 
 using OwnershipMessages = MessageList<Pull, Value, Push, Ack, Install, Forward, Held>;
-using OwnershipContext = ExchangeContext<Joined<OwnershipMessages, MessageList<Ended>>>;
+using OwnershipContext = ExchangeContext<Concat<OwnershipMessages, MessageList<Ended>>>;
 
 }  // namespace starling::core

@@ -60,7 +60,7 @@ class OwnershipExchange {
   [[nodiscard]] ReadCounts read_counts() const { return client_.counts(); }
   [[nodiscard]] std::vector<RangeId> full_ranges() const { return replica_.full_ranges(); }
   [[nodiscard]] static bool may_leave() { return true; }
-  [[nodiscard]] std::uint64_t changes() const { return replica_.changes(); }
+  [[nodiscard]] std::uint64_t full_ranges_version() const { return replica_.full_ranges_version(); }
 
   /// The ranges that this member owns, if any.
   [[nodiscard]] Replica& replica() noexcept { return replica_; }

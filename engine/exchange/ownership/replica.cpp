@@ -36,7 +36,7 @@ void Replica::on_configuration(const OwnershipContext& context, const Configurat
 }
 
 void Replica::release(RangeId range) {
-  changes_ += ranges_[range].full ? 1 : 0;
+  full_ranges_version_ += ranges_[range].full ? 1 : 0;
   ranges_[range] = {};
   shard_.release(range);
 }
@@ -53,7 +53,7 @@ void Replica::begin_owner_epoch(const OwnershipContext& context, RangeId range,
         first.awaited->push_back({member.id, member.incarnation, first.state.round});
     shard_.put_range(first);
     owned.full = true;
-    ++changes_;
+    ++full_ranges_version_;
   }
   owned.owner_epoch = ownership.owner_epoch;
   owned.primary_id = ownership.owners.front().id;
@@ -121,7 +121,7 @@ bool Replica::on(const OwnershipContext& context, MemberId from, const Install& 
   if (owned.installed || !shard_.fits(*install.state)) return true;
   shard_.put_range(*install.state);
   owned.installed = true;
-  changes_ += owned.full ? 0 : 1;
+  full_ranges_version_ += owned.full ? 0 : 1;
   owned.full = true;
   context.send(from, Held{range, owned.owner_epoch, 0});
   return true;

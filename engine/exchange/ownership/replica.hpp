@@ -53,7 +53,7 @@ class Replica {
   /// another owner the last up to which it holds the range.
   [[nodiscard]] std::uint64_t number(RangeId range) const { return owned_range(range).number; }
   /// Returns how often full_ranges() has changed.
-  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
+  [[nodiscard]] std::uint64_t full_ranges_version() const noexcept { return full_ranges_version_; }
 
   [[nodiscard]] Shard& shard() noexcept { return shard_; }
   [[nodiscard]] const Shard& shard() const noexcept { return shard_; }
@@ -113,7 +113,7 @@ class Replica {
   /// By range. Empty until this member owns a range: a process may have thousands of members that
   /// never do.
   std::vector<OwnedRange> ranges_;
-  std::uint64_t changes_ = 0;
+  std::uint64_t full_ranges_version_ = 0;
   /// The number of workers in the current configuration, if this member is primary of a range.
   std::uint32_t workers_ = 0;
 };

@@ -237,7 +237,7 @@ class RoundsOracle : public WholeModelsOracle<E> {
   explicit RoundsOracle(core::Step every) : every_(every) {}
 
   ExchangeOracle::Version version(const core::MemberCore& member, core::RangeId) const override {
-    return {this->exchange(member).round(), this->exchange(member).own_steps(), true};
+    return {this->exchange(member).synced_step(), this->exchange(member).own_steps(), true};
   }
   /// A worker goes on when its own copy contains the round, and makes all but the last step of the
   /// next one. If it dies then, the others may sum both rounds without it.
@@ -245,7 +245,7 @@ class RoundsOracle : public WholeModelsOracle<E> {
   core::Step step_read(core::Step promised) const override { return promised - promised % every_; }
   std::optional<core::Step> round(const core::MemberCore& member) const override {
     if (!this->exchange(member).has_copy(0)) return std::nullopt;
-    return this->exchange(member).round();
+    return this->exchange(member).synced_step();
   }
   bool is_behind(const core::MemberCore& member, const core::MemberCore& first,
                  core::RangeId) const override {

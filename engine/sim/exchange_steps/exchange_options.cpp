@@ -41,8 +41,8 @@ Result<void> check_sum(const ExchangeStepOptions& options, std::size_t workers) 
                  options.name +
                  " needs the same one for all messages; valid: const:50us, --level protocol, or "
                  "exchange gossip"};
-  auto rule = parse_sum(options, workers);
-  if (!rule) return std::move(rule).error();
+  auto settings = parse_sum(options, workers);
+  if (!settings) return std::move(settings).error();
   return {};
 }
 

@@ -9,10 +9,10 @@
 
 namespace starling::sim {
 
-GossipSteps::GossipSteps(const ExchangeStepOptions& options, const core::GossipRule& rule,
+GossipSteps::GossipSteps(const ExchangeStepOptions& options, const core::GossipSettings& settings,
                          std::size_t workers, std::uint64_t seed)
     : MessageExchange(options, workers, seed),
-      rule_(rule),
+      settings_(settings),
       random_(Random::stream(seed, 6)),
       workers_(workers) {
   for (Worker& worker : workers_) {
@@ -27,7 +27,7 @@ bool GossipSteps::write(MemberId worker, Step step, Time now) {
   const double sent = core::push_weight(self.weight, core::GossipExchange::first_weight_min);
   self.weight -= sent;
   weight_in_flight_ += sent;
-  const auto target = core::gossip_target(rule_.graph, worker, workers_.size(), step, random_);
+  const auto target = core::gossip_target(settings_.graph, worker, workers_.size(), step, random_);
   send({.from = worker,
         .to = static_cast<MemberId>(target),
         .bytes = sent > 0 ? options().bytes : 0,
@@ -44,7 +44,7 @@ bool GossipSteps::write(MemberId worker, Step step, Time now) {
 
 /// True if others have taken all but what the last steps up to `step` were to send.
 bool GossipSteps::counts(const Worker& worker, Step step) const {
-  return worker.sending.empty() || worker.sending.front() + rule_.lag > step;
+  return worker.sending.empty() || worker.sending.front() + settings_.lag > step;
 }
 
 void GossipSteps::receive(const Message& message, Time now) {

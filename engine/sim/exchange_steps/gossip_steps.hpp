@@ -15,8 +15,8 @@ namespace starling::sim {
 class GossipSteps final : public MessageExchange {
  public:
   /// Requires: workers >= 2.
-  GossipSteps(const ExchangeStepOptions& options, const core::GossipRule& rule, std::size_t workers,
-              std::uint64_t seed);
+  GossipSteps(const ExchangeStepOptions& options, const core::GossipSettings& settings,
+              std::size_t workers, std::uint64_t seed);
 
   bool read(MemberId, Step, Time) override { return true; }
   bool write(MemberId worker, Step step, Time now) override;
@@ -37,7 +37,7 @@ class GossipSteps final : public MessageExchange {
   [[nodiscard]] bool counts(const Worker& worker, Step step) const;
   [[nodiscard]] double squared_distance() const;
 
-  core::GossipRule rule_;
+  core::GossipSettings settings_;
   Random random_;
   std::vector<Worker> workers_;
   double weight_in_flight_ = 0;

@@ -4,18 +4,21 @@
 
 namespace starling::sim {
 
-LeaderSteps::LeaderSteps(const ExchangeStepOptions& options, const core::LeaderRule& rule,
+LeaderSteps::LeaderSteps(const ExchangeStepOptions& options, const core::LeaderSettings& settings,
                          std::size_t workers, std::uint64_t seed)
-    : MessageExchange(options, workers, seed), rule_(rule), seed_(seed), awaited_(workers) {}
+    : MessageExchange(options, workers, seed),
+      settings_(settings),
+      seed_(seed),
+      awaited_(workers) {}
 
 MemberId LeaderSteps::leader_of(MemberId first, std::size_t size, Step step) const {
   return first + static_cast<MemberId>(Random::stream(seed_, 7, step, first).below(size));
 }
 
 bool LeaderSteps::write(MemberId worker, Step step, Time now) {
-  if (step % rule_.every > 0) return true;
-  const bool is_global = step % rule_.global_every == 0;
-  const std::size_t size = is_global ? awaited_.size() : rule_.group;
+  if (step % settings_.every > 0) return true;
+  const bool is_global = step % settings_.global_every == 0;
+  const std::size_t size = is_global ? awaited_.size() : settings_.group;
   const auto first = static_cast<MemberId>(worker / size * size);
   const std::size_t members = std::min(size, awaited_.size() - first);
   if (members == 1) return true;

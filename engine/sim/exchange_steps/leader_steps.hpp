@@ -13,8 +13,8 @@ namespace starling::sim {
 /// loss has been answered: all reports of a step take one round trip together.
 class LeaderSteps final : public MessageExchange {
  public:
-  LeaderSteps(const ExchangeStepOptions& options, const core::LeaderRule& rule, std::size_t workers,
-              std::uint64_t seed);
+  LeaderSteps(const ExchangeStepOptions& options, const core::LeaderSettings& settings,
+              std::size_t workers, std::uint64_t seed);
 
   bool read(MemberId, Step, Time) override { return true; }
   bool write(MemberId worker, Step step, Time now) override;
@@ -25,7 +25,7 @@ class LeaderSteps final : public MessageExchange {
   void receive(const Message& message, Time now) override;
   [[nodiscard]] MemberId leader_of(MemberId first, std::size_t size, Step step) const;
 
-  core::LeaderRule rule_;
+  core::LeaderSettings settings_;
   std::uint64_t seed_;
   /// By worker: the answers that it awaits.
   std::vector<std::uint8_t> awaited_;

@@ -30,48 +30,49 @@ collective::Algorithm choose_algorithm(std::size_t workers, double bytes) {
       ->second;
 }
 
-SumClock make_clock(const ExchangeStepOptions& options, const SumRule& rule, std::size_t workers) {
+SumClock make_clock(const ExchangeStepOptions& options, const SumSettings& settings,
+                    std::size_t workers) {
   const collective::Network network{
       .latency_s = options.latency.mean(),
       .bytes_per_second = options.bytes_per_second > 0 ? options.bytes_per_second
                                                        : std::numeric_limits<double>::infinity()};
-  if (rule.shards_optimizer) return SumClock::of_shards(workers, options.bytes, network);
-  return SumClock{rule.algorithm, workers, options.bytes, network};
+  if (settings.shards_optimizer) return SumClock::of_shards(workers, options.bytes, network);
+  return SumClock{settings.algorithm, workers, options.bytes, network};
 }
 
 }  // namespace
 
-Result<SumRule> parse_sum(const ExchangeStepOptions& options, std::size_t workers) {
-  SumRule rule;
+Result<SumSettings> parse_sum(const ExchangeStepOptions& options, std::size_t workers) {
+  SumSettings settings;
   std::string algorithm;
   if (options.name.starts_with(core::AverageExchange::name)) {
-    rule.every = core::average_every(core::exchange_argument(options.name));
+    settings.every = core::average_every(core::exchange_argument(options.name));
   } else {
     auto allreduce = core::parse_allreduce(options.name);
     if (!allreduce) return std::move(allreduce).error();
-    rule.overlaps = allreduce->overlaps;
-    rule.shards_optimizer = allreduce->shards_optimizer();
+    settings.overlaps = allreduce->overlaps;
+    settings.shards_optimizer = allreduce->shards_optimizer();
     algorithm = allreduce->algorithm;
   }
-  rule.algorithm = algorithm.empty() ? choose_algorithm(workers, options.bytes)
-                                     : collective::parse_algorithm(algorithm).value();
-  if (auto fits = check_algorithm(rule.algorithm, workers); !fits)
+  settings.algorithm = algorithm.empty() ? choose_algorithm(workers, options.bytes)
+                                         : collective::parse_algorithm(algorithm).value();
+  if (auto fits = check_algorithm(settings.algorithm, workers); !fits)
     return std::move(fits).error().within("exchange " + options.name);
-  return rule;
+  return settings;
 }
 
-SumExchange::SumExchange(const ExchangeStepOptions& options, const SumRule& rule,
+SumExchange::SumExchange(const ExchangeStepOptions& options, const SumSettings& settings,
                          std::size_t workers)
-    : rule_(rule),
-      clock_(make_clock(options, rule, workers)),
+    : settings_(settings),
+      clock_(make_clock(options, settings, workers)),
       begin_(workers),
       finished_(workers),
       takes_part_(workers),
       ahead_(workers) {}
 
 bool SumExchange::write(MemberId worker, Step step, Time now) {
-  if (step % rule_.every > 0) return true;
-  if (rule_.overlaps) return write_overlapped(worker, now);
+  if (step % settings_.every > 0) return true;
+  if (settings_.overlaps) return write_overlapped(worker, now);
   take_part(worker, in_ns(now));
   if (taking_part_ < begin_.size()) return false;
   finish_sum();

@@ -10,7 +10,7 @@
 namespace starling::sim {
 
 /// When workers sum, and by which algorithm (core::RoundsOptions).
-struct SumRule {
+struct SumSettings {
   collective::Algorithm algorithm = {};
   Step every = 1;
   bool overlaps = false;
@@ -19,13 +19,14 @@ struct SumRule {
 };
 
 /// Reads the name of the exchange. Refuses an algorithm that cannot have so many workers.
-[[nodiscard]] Result<SumRule> parse_sum(const ExchangeStepOptions& options, std::size_t workers);
+[[nodiscard]] Result<SumSettings> parse_sum(const ExchangeStepOptions& options,
+                                            std::size_t workers);
 
 /// Each sum is computed at once when its last worker takes part (SumClock).
 class SumExchange final : public StepExchange {
  public:
   /// Requires: workers >= 2.
-  SumExchange(const ExchangeStepOptions& options, const SumRule& rule, std::size_t workers);
+  SumExchange(const ExchangeStepOptions& options, const SumSettings& settings, std::size_t workers);
 
   bool read(MemberId, Step, Time) override { return true; }
   bool write(MemberId worker, Step step, Time now) override;
@@ -39,7 +40,7 @@ class SumExchange final : public StepExchange {
   void finish_sum();
   void wake_at(MemberId worker, double at, Time now);
 
-  SumRule rule_;
+  SumSettings settings_;
   SumClock clock_;
   /// By worker, in nanoseconds: when it takes part in the sum in progress, and when it has the sum
   /// before; at first 0.

@@ -167,7 +167,7 @@ std::vector<PeerMessage> other_example_messages() {
       SumPiece{8, 18, 1, 2, 3, slice_of<float>({1, -2, 3})},
       SumPiece{8, 18, 0, 2, 3, {}},
       SumPiece{8, 18, 1, 2, 3, compact_slice_of({0.1F, -0.2F, 0.3F})},
-      SumProgress{8, 18, 2},
+      SumAck{8, 18, 2},
       RoundReport{8, 18},
       RoundReport{8, std::nullopt},
       RoundReport{8, 18, {0, 3}, {1, 2, 7}},

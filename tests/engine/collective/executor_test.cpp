@@ -155,7 +155,7 @@ TEST_F(ExecutorAlone, SendsAddsAndCompletes) {
   ASSERT_EQ(effects_.size(), 3U);  // the sum of chunk 0, the progress, the result
   EXPECT_EQ(std::get<Completed<float>>(effects_[2]).values, (std::vector<float>{11, 12}));
   EXPECT_EQ(executor_.open(), 1U);
-  EXPECT_TRUE(executor_.on(effects_, 1, Progress{5, 1}));
+  EXPECT_TRUE(executor_.on(effects_, 1, Ack{5, 1}));
   EXPECT_EQ(executor_.open(), 0U);
 }
 
@@ -169,11 +169,11 @@ TEST_F(ExecutorAlone, RefusesWhatNoCorrectMemberSends) {
   EXPECT_FALSE(executor_.on(effects_, 0, piece({5, 0, 0, 0, {}}, one))) << "not the sender";
   EXPECT_FALSE(executor_.on(effects_, 1, piece({5, 0, 0, 0, {}}, {1, 2}))) << "too long";
   EXPECT_FALSE(executor_.on(effects_, 1, Piece<float>{5, 0, 0, 0, {}}));
-  EXPECT_FALSE(executor_.on(effects_, 1, Progress{5, 2}));
-  EXPECT_FALSE(executor_.on(effects_, 7, Progress{5, 1}));
-  EXPECT_TRUE(executor_.on(effects_, 1, Progress{6, 0})) << "not started yet";
-  EXPECT_TRUE(executor_.on(effects_, 1, Progress{7, 0}));
-  EXPECT_FALSE(executor_.on(effects_, 1, Progress{8, 0})) << "too far ahead";
+  EXPECT_FALSE(executor_.on(effects_, 1, Ack{5, 2}));
+  EXPECT_FALSE(executor_.on(effects_, 7, Ack{5, 1}));
+  EXPECT_TRUE(executor_.on(effects_, 1, Ack{6, 0})) << "not started yet";
+  EXPECT_TRUE(executor_.on(effects_, 1, Ack{7, 0}));
+  EXPECT_FALSE(executor_.on(effects_, 1, Ack{8, 0})) << "too far ahead";
   EXPECT_TRUE(effects_.empty());
 }
 

@@ -28,7 +28,7 @@ TEST_F(AllreduceTest, StepCountsOnceAllHaveWritten) {
   for (const MemberId id : {0U, 1U, 2U}) {
     EXPECT_EQ(written_[id], 1);
     EXPECT_EQ(sum(id), 3);
-    EXPECT_EQ(exchange(id).round(), 1U);
+    EXPECT_EQ(exchange(id).synced_step(), 1U);
     EXPECT_EQ(exchange(id).progress().size(), 3U);
   }
   read(1, 1);
@@ -104,7 +104,7 @@ TEST_F(AllreduceTest, WorkerThatHasEndedTakesPartWithoutUpdate) {
   end(0, 1);
   end(1, 1);
   deliver_all();
-  EXPECT_EQ(exchange(0).round(), 1U) << "no round without an update";
+  EXPECT_EQ(exchange(0).synced_step(), 1U) << "no round without an update";
   EXPECT_EQ(sum(1), 2);
 }
 
@@ -129,7 +129,7 @@ TEST_F(AllreduceTest, WorkerThatIsARoundBehindGetsTheRound) {
     name_ = "allreduce:tree";
     start(3, 4);
     for (MemberId id = 0; id < 4; ++id) write(id, 1, std::pow(10, id));
-    while (exchange(3).round() == 0 && !in_flight_.empty()) {
+    while (exchange(3).synced_step() == 0 && !in_flight_.empty()) {
       // Nothing but what worker 0 awaits is left in the end.
       std::erase_if(in_flight_, [&](const InFlight& message) {
         const auto* piece = std::get_if<SumPiece>(&message.sent.message);
@@ -138,15 +138,15 @@ TEST_F(AllreduceTest, WorkerThatIsARoundBehindGetsTheRound) {
       });
       deliver_one();
     }
-    ASSERT_EQ(exchange(3).round(), 1U);
-    ASSERT_EQ(exchange(1).round(), 0U);
+    ASSERT_EQ(exchange(3).synced_step(), 1U);
+    ASSERT_EQ(exchange(1).synced_step(), 0U);
     remove(is_source_dead ? 3 : 2);
-    if (is_source_dead && exchange(2).round() == 1) remove(2);
-    if (is_source_dead && exchange(0).round() == 1) remove(0);
+    if (is_source_dead && exchange(2).synced_step() == 1) remove(2);
+    if (is_source_dead && exchange(0).synced_step() == 1) remove(0);
     adopt_all();
     deliver_all();
     for (const Member& member : now_.members) {
-      EXPECT_EQ(exchange(member.id).round(), 1U);
+      EXPECT_EQ(exchange(member.id).synced_step(), 1U);
       EXPECT_EQ(sum(member.id, 2), is_source_dead ? 10 : 1111);
       EXPECT_EQ(written_[member.id], 1);
     }
@@ -167,9 +167,9 @@ TEST_F(AllreduceTest, JoinerGetsTheModelAndBeginsWithTheNextRound) {
   enter(7);
   EXPECT_FALSE(exchange(7).has_copy(0));
   deliver_all();
-  EXPECT_EQ(exchange(7).round(), 2U);
+  EXPECT_EQ(exchange(7).synced_step(), 2U);
   EXPECT_EQ(exchange(7).full_ranges().size(), 3U);
-  EXPECT_EQ(exchange(7).changes(), 1U);
+  EXPECT_EQ(exchange(7).full_ranges_version(), 1U);
   EXPECT_EQ(written_[7], 1) << "it has entered";
   write(1, 3);
   deliver_all();
@@ -213,8 +213,8 @@ TEST_F(AllreduceTest, OverlappedStepCountsOnceTheRoundBeforeIsComplete) {
   write(1, 1);
   deliver_all();
   EXPECT_EQ(written_[0], 2) << "the first round is complete";
-  EXPECT_EQ(exchange(0).round(), 1U);
-  EXPECT_EQ(exchange(1).round(), 0U) << "worker 1 makes its second step with the copy before";
+  EXPECT_EQ(exchange(0).synced_step(), 1U);
+  EXPECT_EQ(exchange(1).synced_step(), 0U) << "worker 1 makes its second step with the copy before";
   read(1, 1);
   EXPECT_EQ(reads_[1], 0);
   write(1, 2);
@@ -224,7 +224,7 @@ TEST_F(AllreduceTest, OverlappedStepCountsOnceTheRoundBeforeIsComplete) {
   for (const MemberId id : {0U, 1U}) end(id, 2);
   deliver_all();
   for (const MemberId id : {0U, 1U}) {
-    EXPECT_EQ(exchange(id).round(), 2U);
+    EXPECT_EQ(exchange(id).synced_step(), 2U);
     EXPECT_EQ(sum(id), 4);
     EXPECT_TRUE(exchange(id).may_leave());
   }
@@ -286,12 +286,12 @@ TEST_F(AllreduceTest, CompleteSumIsAppliedIfAWorkerDiesMeanwhile) {
   start(1, 3);
   for (const MemberId id : {0U, 1U, 2U}) write(id, 1, id + 1.0);
   deliver_all();
-  EXPECT_EQ(exchange(0).round(), 0U) << "the second step reads the copy before";
+  EXPECT_EQ(exchange(0).synced_step(), 0U) << "the second step reads the copy before";
   remove(2);
   adopt_all();
   deliver_all();
   for (const MemberId id : {0U, 1U}) {
-    EXPECT_EQ(exchange(id).round(), 1U);
+    EXPECT_EQ(exchange(id).synced_step(), 1U);
     EXPECT_EQ(sum(id), 6) << "with the update of worker 2";
     write(id, 2, 10);
   }
@@ -363,8 +363,8 @@ TEST_F(AllreduceTest, RefusesMessagesThatNoCorrectMemberSends) {
   EXPECT_TRUE(refused([](SumPiece& m) { m.values.buffer = Buffer::make<float>(2); }));
   EXPECT_TRUE(refused(
       [](SumPiece& m) { m.values.rows = std::make_shared<const std::vector<std::uint32_t>>(2); }));
-  EXPECT_TRUE(is_valid(scope, SumProgress{1, 1, 1}));
-  EXPECT_FALSE(is_valid(scope, SumProgress{2, 1, 1}));
+  EXPECT_TRUE(is_valid(scope, SumAck{1, 1, 1}));
+  EXPECT_FALSE(is_valid(scope, SumAck{2, 1, 1}));
   EXPECT_TRUE(is_valid(scope, RoundReport{1, std::nullopt}));
   EXPECT_FALSE(is_valid(scope, RoundReport{1, barrier::finished}));
   EXPECT_TRUE(is_valid(scope, CatchUpRequest{1, 0}));

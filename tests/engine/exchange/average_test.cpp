@@ -52,7 +52,7 @@ TEST_F(AverageTest, StepsCountAtOnceExceptTheLastOfARound) {
   for (MemberId id = 0; id < 3; ++id) {
     EXPECT_EQ(written_[id], 2);
     EXPECT_EQ(sum(id, 1), 3) << "the mean of 1, 2 and 6";
-    EXPECT_EQ(exchange(id).round(), 2U);
+    EXPECT_EQ(exchange(id).synced_step(), 2U);
     EXPECT_EQ(exchange(id).own_steps(), 0U);
     EXPECT_EQ(exchange(id).progress().size(), 3U);
     EXPECT_EQ(exchange(id).state(0).samples, 6U);
@@ -111,13 +111,13 @@ TEST_F(AverageTest, WorkerThatEndsWithinARoundHandsInItsSteps) {
   write_steps({1, 2}, 1, 4);
   deliver_all();
   for (MemberId id = 0; id < 3; ++id) EXPECT_EQ(sum(id), 10);
-  EXPECT_EQ(exchange(1).round(), 4U);
+  EXPECT_EQ(exchange(1).synced_step(), 4U);
   EXPECT_FALSE(exchange(0).may_leave());
   write(1, 5, 1);
   end(1, 5);
   end(2, 4);
   deliver_all();
-  EXPECT_EQ(exchange(0).round(), 5U) << "the last round ends where the last worker ends";
+  EXPECT_EQ(exchange(0).synced_step(), 5U) << "the last round ends where the last worker ends";
   EXPECT_TRUE(exchange(0).may_leave());
   EXPECT_EQ(sum(0), 11);
   expect_equal_copies();
@@ -151,7 +151,7 @@ TEST_F(AverageTest, JoinerBeginsWithTheRoundThatOthersAreIn) {
   adopt_all();
   enter(7);
   deliver_all();
-  EXPECT_EQ(exchange(7).round(), 3U);
+  EXPECT_EQ(exchange(7).synced_step(), 3U);
   EXPECT_EQ(written_[7], 1) << "it has entered";
   EXPECT_EQ(sum(7, 1), 6) << "without what worker 0 has not shared";
   EXPECT_EQ(sum(0, 1), 7);

@@ -129,11 +129,11 @@ TEST_F(BroadcastTest, NamesTheRangesOfWhichItHasACopy) {
   add(3);
   for (MemberId id = 0; id < 4; ++id) adopt(id);
   EXPECT_TRUE(exchange(3).full_ranges().empty());
-  const std::uint64_t before = exchange(3).changes();
+  const std::uint64_t before = exchange(3).full_ranges_version();
   deliver(0);
   deliver(3);
   EXPECT_EQ(exchange(3).full_ranges(), std::vector<RangeId>{0});
-  EXPECT_GT(exchange(3).changes(), before);
+  EXPECT_GT(exchange(3).full_ranges_version(), before);
 }
 
 /// Parts of a checkpoint may contain different steps of a worker, which begins at the lowest one.

@@ -283,8 +283,8 @@ TEST_F(ElasticTest, NothingAppearsOrGetsLost) {
 }
 
 TEST(ElasticArguments, AreChecked) {
-  EXPECT_EQ(parse_elastic("elastic").value(), (ElasticRule{8, 0.1}));
-  EXPECT_EQ(parse_elastic("elastic:pull=0.5").value(), (ElasticRule{8, 0.5}));
+  EXPECT_EQ(parse_elastic("elastic").value(), (ElasticSettings{8, 0.1}));
+  EXPECT_EQ(parse_elastic("elastic:pull=0.5").value(), (ElasticSettings{8, 0.5}));
   EXPECT_EQ(message_of(check_exchange("elastic")), "");
   EXPECT_EQ(message_of(check_exchange("elastic:every=1000000,pull=1e-9")), "");
   const std::map<std::string, std::string> bad{

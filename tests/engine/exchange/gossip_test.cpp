@@ -387,7 +387,7 @@ TEST(GossipGraphs, AreChosenByName) {
   for (const char* bad : {"gossip:lag=65", "gossip:lag=-1", "gossip:lag", "gossip:lag=x",
                           "gossip:ring,ring", "gossip:ring,lag=1,lag=2", "gossip:late=1"})
     EXPECT_NE(refusal(bad).find("exchange: gossip: "), std::string::npos) << bad;
-  EXPECT_EQ(parse_gossip("gossip:random,lag=2").value(), (GossipRule{GossipGraph::random, 2}));
+  EXPECT_EQ(parse_gossip("gossip:random,lag=2").value(), (GossipSettings{GossipGraph::random, 2}));
   EXPECT_EQ(refusal("owners:ring"),
             "exchange: owners takes no argument, and 'ring' is given; valid: owners");
   EXPECT_NE(refusal("gossip:ring", Mode::central)

@@ -370,8 +370,8 @@ TEST_F(LeaderTest, RefusesMessagesThatNoCorrectMemberSends) {
 }
 
 TEST(LeaderArguments, AreChecked) {
-  EXPECT_EQ(parse_leader("leader").value(), LeaderRule{});
-  EXPECT_EQ(parse_leader("leader:every=2,pull=0.5").value(), (LeaderRule{2, 4, 0.5, 8, 0.5}));
+  EXPECT_EQ(parse_leader("leader").value(), LeaderSettings{});
+  EXPECT_EQ(parse_leader("leader:every=2,pull=0.5").value(), (LeaderSettings{2, 4, 0.5, 8, 0.5}));
   EXPECT_EQ(message_of(check_exchange("leader:every=1000000,group=1,pull=1,global_every=3000000")),
             "");
   const std::map<std::string, std::string> bad{{"every=0", "every=0"},

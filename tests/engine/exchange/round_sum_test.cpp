@@ -176,7 +176,7 @@ class RoundedSums {
   void finish() {
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       ASSERT_TRUE(sums_[i]->is_complete());
-      for (const auto& part : sums_[i]->parts()) {
+      for (const auto& part : sums_[i]->contributions()) {
         ASSERT_TRUE(part.has_value());
         EXPECT_EQ(part->steps, 60'000U);
         EXPECT_EQ(part->samples, 70'001U);

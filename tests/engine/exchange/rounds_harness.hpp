@@ -132,14 +132,14 @@ class RoundsHarness : public ExchangeHarness<E> {
         const Member member = now_.members[random_.below(now_.members.size())];
         if (entering.contains(member.id) && written_[member.id] > 0) {
           entering.erase(member.id);
-          next[member.id] = exchange(member.id).round() + 1;
+          next[member.id] = exchange(member.id).synced_step() + 1;
           seen[member.id] = written_[member.id];
         }
         const bool may_write = !entering.contains(member.id) && !leaving.contains(member.id) &&
                                !exchange(member.id).is_writing() && epochs_[member.id] > 0;
         const auto note_round = [&] {
           for (const Member& other : now_.members)
-            last_round = std::max(last_round, exchange(other.id).round());
+            last_round = std::max(last_round, exchange(other.id).synced_step());
         };
         const auto has_other_copy = [&] {
           return std::ranges::any_of(now_.members, [&](const Member& other) {
@@ -163,9 +163,9 @@ class RoundsHarness : public ExchangeHarness<E> {
             entering.insert(joiner++);
           } else if (now_.members.size() > 1) {
             if (!has_other_copy()) continue;
-            const Step most = exchange(member.id).round();
+            const Step most = exchange(member.id).synced_step();
             repeated += std::ranges::any_of(now_.members, [&](const Member& other) {
-              return exchange(other.id).round() < most;
+              return exchange(other.id).synced_step() < most;
             });
             remove(member.id);
             ++deaths;
@@ -185,7 +185,7 @@ class RoundsHarness : public ExchangeHarness<E> {
         }
         // The sum after the next one has begun in the present configuration.
         if (std::ranges::all_of(now_.members, [&](const Member& other) {
-              return exchange(other.id).round() >= last_round + 2 * every;
+              return exchange(other.id).synced_step() >= last_round + 2 * every;
             }))
           deaths = gone = 0;
         if (!failure_.empty()) break;

@@ -169,7 +169,7 @@ TEST_F(ShardedTest, EqualsSumsWithoutShardsToTheBit) {
         }
         for (MemberId id = 0; id < workers; ++id) end(id, 6);
         deliver_all();
-        EXPECT_EQ(exchange(0).round(), 6U);
+        EXPECT_EQ(exchange(0).synced_step(), 6U);
         expect_equal_copies();
         auto& copy = copies.emplace_back();
         for (RangeId range = 0; range < 5; ++range) copy.push_back(sum(0, range));
@@ -214,8 +214,8 @@ TEST_F(ShardedTest, StatesOfAllRangesAreOfOneRoundIfRoundsOverlap) {
   for (MemberId id = 0; id < 4; ++id) write(id, 1);
   write(0, 2);
   deliver_all();
-  EXPECT_EQ(exchange(0).round(), 1U);
-  EXPECT_EQ(exchange(1).round(), 0U);
+  EXPECT_EQ(exchange(0).synced_step(), 1U);
+  EXPECT_EQ(exchange(1).synced_step(), 0U);
   for (RangeId range = 0; range < 5; ++range) {
     const MemberId primary = range % 4;
     ASSERT_TRUE(exchange(primary).answers_for(range));
@@ -267,7 +267,7 @@ TEST_F(ShardedTest, StateSurvivesTheDeathOfAnyWorkerAtAnyMessage) {
       deliver_all();
       ASSERT_EQ(failure_, "");
       for (const Member& member : now_.members) {
-        EXPECT_EQ(exchange(member.id).round(), 2U);
+        EXPECT_EQ(exchange(member.id).synced_step(), 2U);
         EXPECT_EQ(written_[member.id], 2);
         EXPECT_GE(sum(member.id), 7);
         EXPECT_LE(sum(member.id), 8);

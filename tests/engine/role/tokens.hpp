@@ -110,7 +110,7 @@ class Tokens {
 
   [[nodiscard]] Placement placement() const { return {}; }
   [[nodiscard]] std::vector<RangeId> full_ranges() const { return {}; }
-  [[nodiscard]] std::uint64_t changes() const { return 0; }
+  [[nodiscard]] std::uint64_t full_ranges_version() const { return 0; }
 
  private:
   void hold(const Context& context, Token token) {

@@ -35,7 +35,7 @@
 namespace starling::core {
 
 /// Says what is summed, and when.
-struct RoundsOptions {
+struct RoundExchangeOptions {
   /// RoundSumOptions::algorithm.
   std::string algorithm{};
   /// The number of steps of a round. 1 unless `sums_changes`. At most sum_steps_max.
@@ -53,7 +53,7 @@ struct RoundsOptions {
 
 /// One member's part of the exchange; see the concept Exchange for the functions. Members that do
 /// not work have no copy.
-class Rounds {
+class RoundExchange {
  public:
   using Messages = AllreduceMessages;
   using Context = AllreduceContext;
@@ -65,7 +65,7 @@ class Rounds {
   /// Refuses more workers than a sum can have.
   [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
 
-  Rounds(ExchangeOptions options, RoundsOptions rounds);
+  RoundExchange(ExchangeOptions options, RoundExchangeOptions rounds);
 
   void read(const Context& context, const Read& read);
   void write(const Context& context, Write write);
@@ -76,7 +76,7 @@ class Rounds {
   void on_timer(const Context&) {}
 
   [[nodiscard]] bool on(const Context& context, MemberId from, const SumPiece& piece);
-  [[nodiscard]] bool on(const Context& context, MemberId from, const SumProgress& progress);
+  [[nodiscard]] bool on(const Context& context, MemberId from, const SumAck& ack);
   [[nodiscard]] bool on(const Context& context, MemberId from, const RoundReport& report);
   [[nodiscard]] bool on(const Context& context, MemberId from, const CatchUpRequest& request);
   [[nodiscard]] bool on(const Context& context, MemberId from, const CatchUpReply& reply);
@@ -99,7 +99,7 @@ class Rounds {
     return copied_ranges(*this, options_.layout->ranges.size());
   }
   [[nodiscard]] bool may_leave() const { return !options_.self.works || others_have_rounds_; }
-  [[nodiscard]] std::uint64_t changes() const { return changes_; }
+  [[nodiscard]] std::uint64_t full_ranges_version() const { return full_ranges_version_; }
 
   /// True if this member has a copy of the range, and so of all.
   [[nodiscard]] bool has_copy(RangeId range) const { return range < model_.size(); }
@@ -110,15 +110,15 @@ class Rounds {
     return std::as_const(*model_[range].value).template as<T>();
   }
   /// Returns the last step of the last round that this member's copy contains.
-  [[nodiscard]] Step round() const { return round_; }
-  /// Returns a hash of what is equal in the copies of all workers after round().
+  [[nodiscard]] Step synced_step() const { return synced_step_; }
+  /// Returns a hash of what is equal in the copies of all workers after synced_step().
   [[nodiscard]] CopyHash copy_hash() const;
   /// Returns how many steps of the worker its copy contains that no sum does.
   [[nodiscard]] Step own_steps() const { return own_.steps; }
   /// True if this member has an update that does not count yet.
   [[nodiscard]] bool is_writing() const { return write_.has_value(); }
   /// True if this member has an update that counts, and that its copy does not contain yet.
-  [[nodiscard]] bool is_ahead() const { return ahead_.has_value(); }
+  [[nodiscard]] bool has_overlapped_write() const { return overlapped_write_.has_value(); }
 
  private:
   /// The worker's steps after the last round, which its copy contains.
@@ -129,8 +129,10 @@ class Rounds {
 
   [[nodiscard]] bool has_model() const { return !model_.empty(); }
   /// Returns the last step of the next round.
-  [[nodiscard]] Step next_round() const { return (round_ / rounds_.every + 1) * rounds_.every; }
-  [[nodiscard]] bool is_of_now(Epoch epoch) const { return epoch == configuration_->epoch; }
+  [[nodiscard]] Step next_round() const {
+    return (synced_step_ / rounds_.every + 1) * rounds_.every;
+  }
+  [[nodiscard]] bool is_current(Epoch epoch) const { return epoch == configuration_->epoch; }
   /// True if this member is to have the state of the optimizer for the range.
   [[nodiscard]] bool keeps_state(RangeId range) const {
     return !shards_ || shards_->keeps_state(rank_, range);
@@ -151,7 +153,7 @@ class Rounds {
   void install(const Context& context);
   void install_values();
   /// True if the worker is to make its step with the present copy, or makes it.
-  [[nodiscard]] bool needs_copy() const { return ahead_ && !write_ && !has_ended_; }
+  [[nodiscard]] bool uses_copy() const { return overlapped_write_ && !write_ && !has_ended_; }
   /// Returns what this member gives to the next sum; nullptr if its worker has no update for it.
   [[nodiscard]] const Write* next_write() const;
   void go_on(const Context& context);
@@ -169,7 +171,7 @@ class Rounds {
   void observe_round(const Context& context);
 
   ExchangeOptions options_;
-  RoundsOptions rounds_;
+  RoundExchangeOptions rounds_;
   /// Applies sums.
   ApplierPtr sum_applier_;
   ConfigurationPtr configuration_;
@@ -178,17 +180,17 @@ class Rounds {
   /// If changes are summed, the values after the last round, without slots.
   std::vector<RangeValues> base_;
   /// The last step of the last round.
-  Step round_ = 0;
+  Step synced_step_ = 0;
   /// How far each worker has got in the last round.
   StepsOfWorkers progress_;
   OwnSteps own_;
   /// How often this member has got a copy from another one.
-  std::uint64_t changes_ = 0;
+  std::uint64_t full_ranges_version_ = 0;
 
   /// The worker's write, until it counts; without its update if the copy contains that.
   std::optional<Write> write_;
   /// If rounds overlap with steps: the write that counts, until a round contains it.
-  std::optional<Write> ahead_;
+  std::optional<Write> overlapped_write_;
   /// True if the worker waits to enter.
   bool is_entering_ = false;
   bool has_ended_ = false;

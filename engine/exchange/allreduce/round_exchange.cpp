@@ -1,4 +1,4 @@
-#include "starling/engine/exchange/allreduce/rounds.hpp"
+#include "starling/engine/exchange/allreduce/round_exchange.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +9,7 @@
 #include "starling/engine/exchange/allreduce/adding_applier.hpp"
 
 namespace starling::core {
-Rounds::Rounds(ExchangeOptions options, RoundsOptions rounds)
+RoundExchange::RoundExchange(ExchangeOptions options, RoundExchangeOptions rounds)
     : options_(std::move(options)),
       rounds_(std::move(rounds)),
       sum_applier_(rounds_.sums_changes ? adding_applier(*options_.applier) : options_.applier),
@@ -20,7 +20,7 @@ Rounds::Rounds(ExchangeOptions options, RoundsOptions rounds)
   STARLING_CHECK(!rounds_.sums_changes || (!rounds_.overlaps && !rounds_.shards_optimizer));
 }
 
-Result<void> Rounds::check_workers(std::string_view name, std::size_t workers) {
+Result<void> RoundExchange::check_workers(std::string_view name, std::size_t workers) {
   if (workers <= allreduce_workers_max) return {};
   return Error{"exchange " + std::string{name} + " sums the updates of at most " +
                std::to_string(allreduce_workers_max) +
@@ -30,13 +30,13 @@ Result<void> Rounds::check_workers(std::string_view name, std::size_t workers) {
 // --- this worker's reads and writes -------------------------------------------------------------
 
 /// A worker that joins reads after it has entered, which it does once it has a copy.
-void Rounds::read(const Context& context, const Read& read) {
+void RoundExchange::read(const Context& context, const Read& read) {
   STARLING_CHECK(has_model());
   context.out.push_back(read_from(
       *options_.layout, read, [&](RangeId range) -> const RangeValues& { return model_[range]; }));
 }
 
-void Rounds::write(const Context& context, Write write) {
+void RoundExchange::write(const Context& context, Write write) {
   if (rounds_.sums_changes) {
     apply_to_own_copy(write);
     if (write.step < next_round()) return context.out.push_back(Written{write.step});
@@ -50,7 +50,7 @@ void Rounds::write(const Context& context, Write write) {
 /// Applies the mean gradient of the step at the full rate, however many samples it is of: the mean
 /// of the copies weighs changes by samples. The schedule assumes that the others have got as far
 /// since the last round.
-void Rounds::apply_to_own_copy(const Write& write) {
+void RoundExchange::apply_to_own_copy(const Write& write) {
   const double weight = write.update.samples > 0 ? 1 : 0;
   for (const Update::Part& part : write.update.parts) {
     RangeValues& values = model_[part.range];
@@ -62,7 +62,7 @@ void Rounds::apply_to_own_copy(const Write& write) {
 }
 
 /// Returns how the worker's copy has changed since the last round.
-Update Rounds::own_changes() const {
+Update RoundExchange::own_changes() const {
   constexpr std::uint64_t samples_max = std::numeric_limits<std::uint32_t>::max();
   Update changes{.parts = {},
                  .samples = static_cast<std::uint32_t>(std::min(own_.samples, samples_max))};
@@ -71,44 +71,44 @@ Update Rounds::own_changes() const {
   return changes;
 }
 
-void Rounds::enter(const Context& context, const Enter&) {
+void RoundExchange::enter(const Context& context, const Enter&) {
   is_entering_ = true;
   answer_worker(context);
 }
 
 /// From now on this member takes part in sums without an update.
-void Rounds::end(const Context& context, const EndWrites&) {
+void RoundExchange::end(const Context& context, const EndWrites&) {
   has_ended_ = true;
   is_entering_ = false;
   go_on(context);
 }
 
 /// Tells the worker at which step it begins, or that its update counts.
-void Rounds::answer_worker(const Context& context) {
+void RoundExchange::answer_worker(const Context& context) {
   if (!has_model()) return;
-  if (std::exchange(is_entering_, false)) context.out.push_back(Written{round_});
-  if (ahead_ && ahead_->step <= round_) ahead_.reset();
+  if (std::exchange(is_entering_, false)) context.out.push_back(Written{synced_step_});
+  if (overlapped_write_ && overlapped_write_->step <= synced_step_) overlapped_write_.reset();
   if (!write_) return;
-  const bool is_in_copy = write_->step <= round_;
-  const bool may_go_ahead = rounds_.overlaps && !ahead_;
+  const bool is_in_copy = write_->step <= synced_step_;
+  const bool may_go_ahead = rounds_.overlaps && !overlapped_write_;
   if (!is_in_copy && !may_go_ahead) return;
   context.out.push_back(Written{write_->step});
-  if (!is_in_copy) ahead_ = std::move(write_);
+  if (!is_in_copy) overlapped_write_ = std::move(write_);
   write_.reset();
 }
 
 // --- rounds -------------------------------------------------------------------------------------
 
-const Write* Rounds::next_write() const {
-  const auto& write = rounds_.overlaps ? ahead_ : write_;
+const Write* RoundExchange::next_write() const {
+  const auto& write = rounds_.overlaps ? overlapped_write_ : write_;
   return write ? &*write : nullptr;
 }
 
 /// Completes the round in progress if its sum is complete. Then starts the sum of the next one if
 /// this member has all before it, and its part of it.
-void Rounds::go_on(const Context& context) {
+void RoundExchange::go_on(const Context& context) {
   if (!is_ready_) return;
-  if (sum_->is_complete() && !needs_copy()) complete_round(context);
+  if (sum_->is_complete() && !uses_copy()) complete_round(context);
   const Write* write = next_write();
   const bool has_part = write != nullptr || (has_ended_ && !have_all_ended_);
   if (!has_part || sum_->is_complete() || !sum_->can_start()) return;
@@ -116,7 +116,7 @@ void Rounds::go_on(const Context& context) {
   run_sum(context, [&](auto& out) { start_sum(out); });
 }
 
-void Rounds::start_sum(RoundSum::Sends& out) {
+void RoundExchange::start_sum(RoundSum::Sends& out) {
   if (!rounds_.sums_changes) {
     const Write* write = next_write();
     return sum_->start(out, write != nullptr ? &write->update : nullptr, 1, model_);
@@ -128,7 +128,7 @@ void Rounds::start_sum(RoundSum::Sends& out) {
 
 /// Lets `event` act on the sum, sends its messages, and goes on.
 template <class Event>
-void Rounds::run_sum(const Context& context, Event event) {
+void RoundExchange::run_sum(const Context& context, Event event) {
   RoundSum::Sends sends;
   event(sends);
   for (auto& send : sends) {
@@ -138,36 +138,36 @@ void Rounds::run_sum(const Context& context, Event event) {
   go_on(context);
 }
 
-void Rounds::complete_round(const Context& context) {
+void RoundExchange::complete_round(const Context& context) {
   const RoundLength round = count_round(progress_);
   if (residual_) residual_->commit();
   sum_->apply(rounds_.sums_changes ? base_ : model_);
   others_have_rounds_ = has_ended_ && next_write() == nullptr && own_.steps == 0;
   have_all_ended_ = round.steps == 0;
   if (have_all_ended_) return;
-  round_ += round.steps;
+  synced_step_ += round.steps;
   for (RangeValues& range : rounds_.sums_changes ? base_ : model_) range.samples += round.samples;
   if (rounds_.sums_changes) share_round();
   answer_worker(context);
   observe_round(context);
 }
 
-Rounds::RoundLength Rounds::count_round(StepsOfWorkers& progress) const {
-  const auto parts = sum_->parts();
+RoundExchange::RoundLength RoundExchange::count_round(StepsOfWorkers& progress) const {
+  const auto contributions = sum_->contributions();
   RoundLength round;
-  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    if (!parts[rank]) continue;
+  for (std::size_t rank = 0; rank < contributions.size(); ++rank) {
+    if (!contributions[rank]) continue;
     WorkerSteps& worker = progress[workers_[rank]];
-    worker.step = round_ + parts[rank]->steps;
-    worker.samples += parts[rank]->samples;
-    round.steps = std::max(round.steps, parts[rank]->steps);
-    round.samples += parts[rank]->samples;
+    worker.step = synced_step_ + contributions[rank]->steps;
+    worker.samples += contributions[rank]->samples;
+    round.steps = std::max(round.steps, contributions[rank]->steps);
+    round.samples += contributions[rank]->samples;
   }
   return round;
 }
 
 /// Goes on from the values after the round. The state of the optimizer stays the worker's own.
-void Rounds::share_round() {
+void RoundExchange::share_round() {
   for (RangeId range = 0; range < model_.size(); ++range) {
     model_[range].value = base_[range].value;
     model_[range].samples = base_[range].samples;
@@ -175,24 +175,23 @@ void Rounds::share_round() {
   own_ = {};
 }
 
-bool Rounds::on(const Context& context, MemberId from, const SumPiece& piece) {
-  if (!sum_ || !is_of_now(piece.epoch)) return true;
+bool RoundExchange::on(const Context& context, MemberId from, const SumPiece& piece) {
+  if (!sum_ || !is_current(piece.epoch)) return true;
   const auto rank = std::ranges::find(workers_, from, &MemberIncarnation::id) - workers_.begin();
   run_sum(context, [&](auto& out) { sum_->on(out, static_cast<collective::Rank>(rank), piece); });
   return true;
 }
 
-bool Rounds::on(const Context& context, MemberId from, const SumProgress& progress) {
-  if (!sum_ || !is_of_now(progress.epoch)) return true;
+bool RoundExchange::on(const Context& context, MemberId from, const SumAck& ack) {
+  if (!sum_ || !is_current(ack.epoch)) return true;
   const auto rank = std::ranges::find(workers_, from, &MemberIncarnation::id) - workers_.begin();
-  run_sum(context,
-          [&](auto& out) { sum_->on(out, static_cast<collective::Rank>(rank), progress); });
+  run_sum(context, [&](auto& out) { sum_->on(out, static_cast<collective::Rank>(rank), ack); });
   return true;
 }
 
 // --- observers ----------------------------------------------------------------------------------
 
-void Rounds::on(const Context& context, const Snapshot& request) {
+void RoundExchange::on(const Context& context, const Snapshot& request) {
   if (request.round == 0)
     return observe_states(*this, context, request, options_.layout->ranges.size());
   pending_snapshot_ = request;
@@ -201,9 +200,9 @@ void Rounds::on(const Context& context, const Snapshot& request) {
 
 /// Answers a Snapshot of the first round that ends at its step or later; if that one is over, says
 /// so.
-void Rounds::observe_round(const Context& context) {
-  if (pending_snapshot_.round == 0 || round_ < pending_snapshot_.round) return;
-  const bool is_over = round_ - pending_snapshot_.round >= rounds_.every;
+void RoundExchange::observe_round(const Context& context) {
+  if (pending_snapshot_.round == 0 || synced_step_ < pending_snapshot_.round) return;
+  const bool is_over = synced_step_ - pending_snapshot_.round >= rounds_.every;
   const std::uint64_t request_id = pending_snapshot_.request_id;
   pending_snapshot_ = {};
   for (RangeId range = 0; range < model_.size(); ++range) {
@@ -211,26 +210,26 @@ void Rounds::observe_round(const Context& context) {
     RangeState answer;
     if (!is_over) answer = state(range);
     answer.range = range;
-    answer.round = round_;
+    answer.round = synced_step_;
     answer.request_id = request_id;
     context.observe(std::move(answer));
   }
 }
 
-bool Rounds::is_answerer(RangeId range) const {
+bool RoundExchange::is_answerer(RangeId range) const {
   const auto answerer =
       shards_ ? std::optional{workers_[shards_->primary(range)].id} : first_worker(*configuration_);
   return answerer == options_.self.id;
 }
 
-CopyHash Rounds::copy_hash() const {
-  CopyHash copy{.round = round_};
+CopyHash RoundExchange::copy_hash() const {
+  CopyHash copy{.round = synced_step_};
   for (const RangeValues& range : rounds_.sums_changes ? base_ : model_)
     copy.hash = add_to_hash(copy.hash, std::as_const(*range.value).bytes());
   return copy;
 }
 
-std::optional<Value> Rounds::value(RangeId range, const Rows& rows) const {
+std::optional<Value> RoundExchange::value(RangeId range, const Rows& rows) const {
   if (!has_copy(range) || !is_answerer(range) || !has_rows(options_.layout->ranges[range], rows))
     return std::nullopt;
   const RangeValues& values = rounds_.sums_changes ? base_[range] : model_[range];
@@ -239,10 +238,10 @@ std::optional<Value> Rounds::value(RangeId range, const Rows& rows) const {
 
 /// If the state of the optimizer is in shards, several workers answer for the ranges, and overlap
 /// lets some of them apply a complete sum later than others. So the state is that after the sum.
-RangeState Rounds::state(RangeId range) const {
+RangeState RoundExchange::state(RangeId range) const {
   RangeValues values = model_[range];
   StepsOfWorkers progress = progress_;
-  Step round = round_;
+  Step round = synced_step_;
   if (rounds_.sums_changes) {
     values.value = base_[range].value;
     values.samples = base_[range].samples;
@@ -258,11 +257,11 @@ RangeState Rounds::state(RangeId range) const {
   return state;
 }
 
-std::vector<WorkerProgress> Rounds::progress() const {
+std::vector<WorkerProgress> RoundExchange::progress() const {
   StepsOfWorkers all = progress_;
   if (own_.steps > 0) {
     WorkerSteps& self = all[{options_.self.id, options_.self.incarnation}];
-    self = {round_ + own_.steps, self.samples + own_.samples};
+    self = {synced_step_ + own_.steps, self.samples + own_.samples};
   }
   return progress_of(all);
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "starling/engine/exchange/allreduce/rounds.hpp"
+#include "starling/engine/exchange/allreduce/round_exchange.hpp"
 
 namespace starling::core {
 namespace {
@@ -21,7 +21,8 @@ RangeValues without_slots(const RangeValues& values) {
 
 /// A complete sum that waits for the worker's next step is applied now: it might be the only one
 /// with the last update of a worker that is gone.
-void Rounds::on_configuration(const Context& context, const ConfigurationPtr& next, Epoch former) {
+void RoundExchange::on_configuration(const Context& context, const ConfigurationPtr& next,
+                                     Epoch former) {
   if (is_ready_ && sum_->is_complete()) complete_round(context);
   configuration_ = next;
   if (!options_.self.works) return;
@@ -38,7 +39,7 @@ void Rounds::on_configuration(const Context& context, const ConfigurationPtr& ne
 }
 
 /// Aborts what the former configuration had in progress.
-void Rounds::begin_epoch(const Context& context) {
+void RoundExchange::begin_epoch(const Context& context) {
   is_ready_ = false;
   have_all_ended_ = false;
   catch_up_.reset();
@@ -56,14 +57,14 @@ void Rounds::begin_epoch(const Context& context) {
     others_have_rounds_ = false;
   }
   workers_.insert(place, {options_.self.id, options_.self.incarnation});
-  if (auto valid = Rounds::check_workers(options_.name, workers_.size()); !valid)
+  if (auto valid = RoundExchange::check_workers(options_.name, workers_.size()); !valid)
     return context.out.push_back(Fail{
         std::move(valid).error().within(std::to_string(workers_.size()) + " workers").message});
   sum_ = make_round_sum({options_.layout, sum_applier_, rounds_.algorithm, options_.window,
                          configuration_->epoch, workers_.size(), rank_, residual_, shards_});
 }
 
-void Rounds::take_initial_states() {
+void RoundExchange::take_initial_states() {
   for (const RangeState& state : *options_.initial_states) {
     model_.push_back(values_of(*options_.layout, *options_.applier, state));
     if (rounds_.sums_changes) base_.push_back(without_slots(model_.back()));
@@ -72,21 +73,21 @@ void Rounds::take_initial_states() {
       const LedgerEntry& entry = state.ledger[worker];
       if (entry.step > 0 || entry.samples > 0)
         progress_[{worker, entry.incarnation}] = {entry.step, entry.samples};
-      round_ = std::max(round_, entry.step);
+      synced_step_ = std::max(synced_step_, entry.step);
     }
   }
 }
 
-bool Rounds::has_state(RangeId range) const {
+bool RoundExchange::has_state(RangeId range) const {
   return model_[range].slots->size() ==
          options_.applier->slots() * options_.layout->ranges[range].count;
 }
 
 /// Says what this member has of the last round, and of the next one.
-RoundReport Rounds::report() const {
+RoundReport RoundExchange::report() const {
   RoundReport own{.epoch = configuration_->epoch, .round = {}};
   if (!has_model()) return own;
-  own.round = round_;
+  own.round = synced_step_;
   if (!shards_) return own;
   for (RangeId range = 0; range < model_.size(); ++range) {
     if (has_state(range)) own.state.push_back(range);
@@ -95,8 +96,8 @@ RoundReport Rounds::report() const {
   return own;
 }
 
-bool Rounds::on(const Context& context, MemberId from, const RoundReport& report) {
-  if (!is_of_now(report.epoch)) return report.epoch > configuration_->epoch;
+bool RoundExchange::on(const Context& context, MemberId from, const RoundReport& report) {
+  if (!is_current(report.epoch)) return report.epoch > configuration_->epoch;
   reports_[from] = report;
   agree(context);
   return true;
@@ -104,9 +105,9 @@ bool Rounds::on(const Context& context, MemberId from, const RoundReport& report
 
 /// Once all workers have reported: goes on from the latest round that any of them has, or first
 /// gets what this member lacks of it from workers that have it.
-void Rounds::agree(const Context& context) {
+void RoundExchange::agree(const Context& context) {
   if (!sum_ || is_ready_ || catch_up_ || reports_.size() + 1 < workers_.size()) return;
-  const auto own = has_model() ? std::optional{round_} : std::nullopt;
+  const auto own = has_model() ? std::optional{synced_step_} : std::nullopt;
   auto latest = own;
   for (const auto& [worker, report] : reports_) latest = std::max(latest, report.round);
   if (!latest)
@@ -133,7 +134,7 @@ void Rounds::agree(const Context& context) {
   for (std::size_t i = 0; i < options_.window; ++i) ask_for_next_range(context);
 }
 
-void Rounds::ask_for_next_range(const Context& context) {
+void RoundExchange::ask_for_next_range(const Context& context) {
   if (const auto ask = catch_up_->next(configuration_->epoch))
     context.send(ask->source, ask->request);
 }
@@ -141,11 +142,11 @@ void Rounds::ask_for_next_range(const Context& context) {
 /// No sum is complete without the one who asks. So it asks for what this member has after its last
 /// round or, if another worker has completed the next one, for the state after that; a member that
 /// has installed the next round meanwhile still has this state.
-bool Rounds::on(const Context& context, MemberId from, const CatchUpRequest& request) {
-  if (!is_of_now(request.epoch) || !has_model()) return true;
+bool RoundExchange::on(const Context& context, MemberId from, const CatchUpRequest& request) {
+  if (!is_current(request.epoch) || !has_model()) return true;
   const auto next = next_state_.find(request.range);
-  const bool is_next = request.round == round_ + 1 && next != next_state_.end();
-  if (!is_next && request.round != round_) return true;
+  const bool is_next = request.round == synced_step_ + 1 && next != next_state_.end();
+  if (!is_next && request.round != synced_step_) return true;
   RangeState asked = state(request.range);
   if (is_next) asked.slots = {next->second, 0, next->second->size(), nullptr};
   asked.ledger.clear();
@@ -155,8 +156,8 @@ bool Rounds::on(const Context& context, MemberId from, const CatchUpRequest& req
   return true;
 }
 
-bool Rounds::on(const Context& context, MemberId from, const CatchUpReply& reply) {
-  if (!is_of_now(reply.epoch) || !catch_up_ ||
+bool RoundExchange::on(const Context& context, MemberId from, const CatchUpReply& reply) {
+  if (!is_current(reply.epoch) || !catch_up_ ||
       !catch_up_->take(from, reply, *options_.layout, *options_.applier))
     return true;
   if (catch_up_->is_complete())
@@ -167,7 +168,7 @@ bool Rounds::on(const Context& context, MemberId from, const CatchUpReply& reply
 }
 
 /// Goes on from what has come.
-void Rounds::install(const Context& context) {
+void RoundExchange::install(const Context& context) {
   const bool has_values = !catch_up_->values().empty();
   if (has_values) install_values();
   for (const auto& [range, slots] : catch_up_->state()) model_[range].slots = slots;
@@ -182,7 +183,7 @@ void Rounds::install(const Context& context) {
 
 /// Replaces the model by the one that has come. The round that it contains contains this worker's
 /// steps, because no sum is complete without them.
-void Rounds::install_values() {
+void RoundExchange::install_values() {
   if (residual_) residual_->commit();
   auto& values = catch_up_->values();
   if (rounds_.sums_changes) {
@@ -194,11 +195,11 @@ void Rounds::install_values() {
   else
     model_ = std::move(values);
   for (const auto& [range, slots] : std::exchange(next_state_, {})) model_[range].slots = slots;
-  round_ = catch_up_->round();
+  synced_step_ = catch_up_->round();
   progress_.clear();
   for (const WorkerProgress& one : catch_up_->progress())
     progress_[one.worker] = {one.step, one.samples};
-  ++changes_;
+  ++full_ranges_version_;
 }
 
 }  // namespace starling::core
