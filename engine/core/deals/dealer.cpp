@@ -159,13 +159,15 @@ std::optional<Deal> Dealer::on(const Configuration& configuration, MemberId from
                                const DealReport& report) {
   if (report.number != awaited(configuration)) return std::nullopt;
   if (!is_possible(report.deal)) return std::nullopt;
-  if (collected_ != report.number) reports_.clear();
+  if (collected_ != report.number) {
+    reports_.clear();
+    receivers_.clear();
+  }
   collected_ = report.number;
   reports_[from] = report;
   if (reports_.size() < configuration.members.size()) return std::nullopt;
   Deal next = next_deal(configuration);
   reports_.clear();
-  receivers_.clear();
   return next;
 }
 
@@ -247,7 +249,7 @@ std::optional<BeginDeal> Dealer::on(const Configuration& configuration, MemberId
 }
 
 bool Dealer::on(const Configuration& configuration, const BeginDeal& begin) {
-  if (has_begun_ || begin.number != deal_->number ||
+  if (has_begun_ || begin.number != deal_->number || begin.number < reported_ ||
       begin.number.epoch != configuration.members_since)
     return false;
   has_begun_ = true;

@@ -275,6 +275,19 @@ TEST(Dealer, LetsADealBeginWhenAllMembersKnowIt) {
   EXPECT_FALSE(dealer.on(now, *begin)) << "it has begun";
 }
 
+TEST(Dealer, DoesNotBeginADealAfterItsReportForTheNextOne) {
+  Dealer dealer{dynamic_options()};
+  const Configuration now = configuration_of(2, members_of({0, 1}));
+  const Deal first = dealer.deal();
+  const auto next = deal(
+      dealer, now, {{0, timed_report({2, 0}, first, 100)}, {1, timed_report({2, 0}, first, 300)}});
+  ASSERT_TRUE(next);
+  ASSERT_TRUE(dealer.on(now, NewDeal{*next}));
+  ASSERT_TRUE(dealer.begin_report(now, CallForReports{{2, 1}}));
+  EXPECT_FALSE(dealer.on(now, BeginDeal{next->number}));
+  EXPECT_FALSE(dealer.has_begun());
+}
+
 TEST(Dealer, SizesDynamicBatchesOfThoseThatAreThere) {
   Dealer dealer{dynamic_options()};
   const Configuration two = configuration_of(2, members_of({0, 1}));
