@@ -17,15 +17,15 @@ Result<collective::Topology> read_topology(const std::string& path) {
 
 Result<std::string> with_links(const std::string& exchange) {
   if (!exchange.starts_with(std::string{core::AllreduceExchange::name} + ":")) return exchange;
-  auto rule = core::parse_allreduce(exchange).value();
-  if (rule.algorithm.empty()) return exchange;
-  const auto algorithm = collective::parse_algorithm(rule.algorithm).value();
+  auto settings = core::parse_allreduce(exchange).value();
+  if (settings.algorithm.empty()) return exchange;
+  const auto algorithm = collective::parse_algorithm(settings.algorithm).value();
   const auto* const trees = std::get_if<collective::PackedTrees>(&algorithm);
   if (trees == nullptr || trees->topology != nullptr) return exchange;
   const auto topology = read_topology(trees->file);
   if (!topology) return topology.error();
-  rule.algorithm = std::string{collective::PackedTrees::name} + ":" + print(*topology);
-  return print(rule);
+  settings.algorithm = std::string{collective::PackedTrees::name} + ":" + print(*topology);
+  return print(settings);
 }
 
 }  // namespace starling::program

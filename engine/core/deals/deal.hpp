@@ -95,7 +95,7 @@ struct WorkerProgress {
 
 /// Member to the dealer, when the members have changed or the dealer has called for reports: the
 /// deal that the sender knows, what its worker has taken of it, and how far those have got that are
-/// gone. The worker begins no step until the new deal comes.
+/// gone. The worker begins no step until the new deal begins.
 struct DealReport {
   /// The number that the new deal will have: its epoch is Configuration::members_since of the
   /// sender's configuration.

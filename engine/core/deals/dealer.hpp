@@ -6,8 +6,8 @@
 /// The reports of one epoch come after their senders have adopted its configuration, so no owner
 /// takes an update of a former member any more, and no worker begins a step by the former deal. If
 /// the members change again before all know the new deal, the latest deal that any member knows
-/// counts: nobody has taken anything of it. So every member knows each deal of which there are
-/// updates.
+/// counts: nobody has taken anything of the new one. All members of an epoch know each deal of it
+/// that has begun.
 #pragma once
 
 #include <map>
@@ -72,8 +72,8 @@ class Dealer {
   /// the deal.
   [[nodiscard]] std::optional<BeginDeal> on(const Configuration& configuration, MemberId from,
                                             const DealReceived& receipt);
-  /// Lets the current deal begin. Ignores, and returns false for, another deal and one that has
-  /// begun.
+  /// Lets the current deal begin. Ignores, and returns false for, another deal, one that has
+  /// begun, and one after which this member has reported for the next.
   [[nodiscard]] bool on(const Configuration& configuration, const BeginDeal& begin);
   /// Returns true if this member's worker may take samples of the current deal.
   [[nodiscard]] bool has_begun() const noexcept { return has_begun_; }
@@ -112,6 +112,7 @@ class Dealer {
 
   DealOptions options_;
   std::shared_ptr<const Deal> deal_;
+  /// The first deal of a job begins with the job.
   bool has_begun_ = true;
   /// The order of deal_; made when it is needed.
   std::shared_ptr<const models::SampleOrder> order_;

@@ -184,7 +184,7 @@ class RoundExchange {
   /// How far each worker has got in the last round.
   StepsOfWorkers progress_;
   OwnSteps own_;
-  /// How often this member has got a copy from another one.
+  /// Grows with each copy from another member.
   std::uint64_t full_ranges_version_ = 0;
 
   /// The worker's write, until it counts; without its update if the copy contains that.

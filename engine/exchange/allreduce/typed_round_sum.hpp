@@ -68,7 +68,7 @@ class TypedRoundSum : public RoundSum {
   [[nodiscard]] bool is_complete() const override { return !sum_.empty(); }
 
   [[nodiscard]] std::vector<std::optional<Contribution>> contributions() const override {
-    return parts_at(sum_, places_.workers.front());
+    return contributions_at(sum_, places_.workers.front());
   }
 
   void apply(std::vector<RangeValues>& ranges) override {
@@ -108,8 +108,8 @@ class TypedRoundSum : public RoundSum {
   /// Returns the sum of the weights of the workers at a place.
   [[nodiscard]] double weights_at(std::span<const T> vector, std::size_t place) const {
     double weights = 0;
-    for (const auto& part : parts_at(vector, place))
-      if (part) weights += weight_of(part->samples);
+    for (const auto& contribution : contributions_at(vector, place))
+      if (contribution) weights += weight_of(contribution->samples);
     return weights;
   }
 
@@ -129,8 +129,8 @@ class TypedRoundSum : public RoundSum {
     return options_.applier->averages_rounds() ? samples : 1;
   }
 
-  [[nodiscard]] std::vector<std::optional<Contribution>> parts_at(std::span<const T> vector,
-                                                                  std::size_t place) const {
+  [[nodiscard]] std::vector<std::optional<Contribution>> contributions_at(std::span<const T> vector,
+                                                                          std::size_t place) const {
     std::vector<std::optional<Contribution>> all(options_.workers);
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       const std::span<const T> worker = SumPlaces::of_worker(vector, place, rank);

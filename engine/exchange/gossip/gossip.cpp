@@ -94,17 +94,17 @@ double GossipExchange::weight_to_send(RangeId range) const {
 /// have taken all but what the last steps were to send.
 void GossipExchange::send_next(const Context& context) {
   std::size_t in_flight = 0;
-  for (const Transfer& sending : transfers_) in_flight += sending.in_flight;
-  for (Transfer& sending : transfers_)
-    for (; sending.next < ranges() && in_flight < options().window; ++sending.next) {
-      const double weight = weight_to_send(sending.next);
+  for (const Transfer& transfer : transfers_) in_flight += transfer.in_flight;
+  for (Transfer& transfer : transfers_)
+    for (; transfer.next < ranges() && in_flight < options().window; ++transfer.next) {
+      const double weight = weight_to_send(transfer.next);
       if (weight == 0) continue;
-      send(context, sending.target.id, sending.next, sending.step, weight);
-      ++sending.in_flight;
+      send(context, transfer.target.id, transfer.next, transfer.step, weight);
+      ++transfer.in_flight;
       ++in_flight;
     }
-  std::erase_if(transfers_, [&](const Transfer& sending) {
-    return sending.next == ranges() && sending.in_flight == 0;
+  std::erase_if(transfers_, [&](const Transfer& transfer) {
+    return transfer.next == ranges() && transfer.in_flight == 0;
   });
   if (writing_ && (transfers_.empty() || transfers_.front().step + settings_.lag > *writing_))
     context.out.push_back(Written{*std::exchange(writing_, std::nullopt)});
@@ -142,11 +142,11 @@ Slice GossipExchange::round_to_send(RangeId range, double weight) {
 }
 
 bool GossipExchange::on(const Context& context, MemberId from, const GossipReceived& received) {
-  const auto sending = std::ranges::find_if(transfers_, [&](const Transfer& one) {
+  const auto transfer = std::ranges::find_if(transfers_, [&](const Transfer& one) {
     return one.target.id == from && one.step == received.step && one.in_flight > 0;
   });
-  if (sending == transfers_.end()) return true;
-  --sending->in_flight;
+  if (transfer == transfers_.end()) return true;
+  --transfer->in_flight;
   send_next(context);
   return true;
 }
@@ -189,7 +189,7 @@ bool GossipExchange::on(const Context& context, MemberId from, const KnownProgre
 void GossipExchange::end(const Context& context, const EndWrites& end) {
   ended_at_ = end.step;
   must_hand_over_ = true;
-  for (Transfer& sending : transfers_) sending.next = ranges();
+  for (Transfer& transfer : transfers_) transfer.next = ranges();
   for (const MemberIncarnation& other : others())
     context.send(other.id, Ended{self().id, end.step});
   hand_over(context);
@@ -255,10 +255,10 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
     for (Weight& own : weights_)
       if (own.weight > 0) own.weight_min = std::min(own.weight_min, own.weight / 2);
   // Weight that was sent to a worker that is gone is lost with it. The rest stays here.
-  for (Transfer& sending : transfers_)
-    if (is_gone(sending.target)) {
-      sending.next = ranges();
-      sending.in_flight = 0;
+  for (Transfer& transfer : transfers_)
+    if (is_gone(transfer.target)) {
+      transfer.next = ranges();
+      transfer.in_flight = 0;
     }
   send_next(context);
   request_missing_copies(context);

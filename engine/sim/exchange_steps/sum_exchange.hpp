@@ -9,12 +9,12 @@
 
 namespace starling::sim {
 
-/// When workers sum, and by which algorithm (core::RoundsOptions).
+/// When workers sum, and by which algorithm (core::RoundExchangeOptions).
 struct SumSettings {
   collective::Algorithm algorithm = {};
   Step every = 1;
   bool overlaps = false;
-  /// core::RoundsOptions::shards_optimizer.
+  /// core::RoundExchangeOptions::shards_optimizer.
   bool shards_optimizer = false;
 };
 

@@ -220,8 +220,8 @@ faults 4
   EXPECT_EQ(report.violation, "");
 }
 
-/// Worker 0 deals, and is excluded. Its update of the new deal reaches worker 2 before the deal
-/// would, and all adopt the configuration without worker 0 meanwhile.
+/// Worker 0 deals, and is excluded. If it began the new deal at once, its update would reach worker
+/// 2 before the deal does, and all others would adopt the configuration without it meanwhile.
 TEST(ChaosRun, DealBeginsWhenAllKnowIt) {
   const auto report = run_text(R"(seed 313041
 mode peer
