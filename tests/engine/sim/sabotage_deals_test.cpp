@@ -74,20 +74,5 @@ TEST(Sabotage, WorkersThatDealDifferentlyAreFound) {
   EXPECT_TRUE(seeds_until_found<DealWithoutPast>(1000, "was taken twice"));
 }
 
-/// A worker begins a deal as soon as it receives it.
-class BegunOnReceipt : public Sabotage {
- public:
-  bool on_arrival(ChaosWorld& world, core::Envelope& envelope) override {
-    if (const auto* next = payload_as<core::NewDeal>(envelope))
-      world.forge_arrival(world.now(), envelope.from, envelope.to,
-                          core::BeginDeal{next->deal.number});
-    return true;
-  }
-};
-
-TEST(Sabotage, DealsThatBeginBeforeAllKnowThemAreFound) {
-  EXPECT_TRUE(seeds_until_found<BegunOnReceipt>(1000, "was taken twice", 0));
-}
-
 }  // namespace
 }  // namespace starling::sim
