@@ -188,12 +188,11 @@ struct FlowProgramEnded {
 /// The types that travel in mailboxes.
 using MailboxTypes = core::Concat<
     core::Messages,
-    core::MessageList<core::Value, core::Snapshot, core::RangeState, std::vector<core::RangeState>,
-                      DirectoryPtr, Planned, Computed, Evaluated, ComputeFailed, Report,
-                      core::StepsReport, Failure, MemberReport, AskMember, LivenessUpdate,
-                      TimerFired, EnvelopePtr, core::LocalMessage, core::AskValue, core::Answer,
-                      Pause, ReadRanges, FlowInput, FlowActionBegun, FlowPartEnded,
-                      FlowProgramEnded>>;
+    core::TypeList<core::Value, core::Snapshot, core::RangeState, std::vector<core::RangeState>,
+                   DirectoryPtr, Planned, Computed, Evaluated, ComputeFailed, Report,
+                   core::StepsReport, Failure, MemberReport, AskMember, LivenessUpdate, TimerFired,
+                   EnvelopePtr, core::LocalMessage, core::AskValue, core::Answer, Pause, ReadRanges,
+                   FlowInput, FlowActionBegun, FlowPartEnded, FlowProgramEnded>>;
 
 }  // namespace starling::actor
 

@@ -81,16 +81,17 @@ void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
   const auto leave_cluster = [this] {
     run_membership([](core::Membership& m, const auto& c) { m.leave(c); });
   };
-  const auto can_hand_over_all = loop_.call_within(std::min(timeout, loop_timeout), [this] {
+  // nullopt: the loop is busy. False: too few other nodes are left to hand over to.
+  const auto loop_answer = loop_.call_within(std::min(timeout, loop_timeout), [this] {
     is_leaving_ = true;
     for (auto& [id, job] : all_jobs()) job->local().leave();
     return can_hand_over();
   });
-  if (!can_hand_over_all) {
+  if (!loop_answer) {
     log("is busy starting a job: leaves without handing over");
     return loop_.post(leave_cluster);
   }
-  const auto wait_time = *can_hand_over_all ? timeout : std::min(timeout, hand_over_time_if_alone);
+  const auto wait_time = *loop_answer ? timeout : std::min(timeout, hand_over_time_if_too_few);
   const auto deadline = started_at + wait_time;
   while (EventLoop::Clock::now() < deadline && !has_handed_over())
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
@@ -101,16 +102,16 @@ void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
 
 bool ClusterNode::Impl::can_hand_over() {
   const std::size_t others = live_nodes().size() - 1;
-  bool is_enough = true;
+  bool has_enough_nodes = true;
   for (auto& [id, job] : all_jobs()) {
     const std::size_t replication_factor = job->prepared().options().replication_factor;
     if (others >= replication_factor) continue;
-    is_enough = false;
+    has_enough_nodes = false;
     log_for_job(id, "each of its ranges has " + std::to_string(replication_factor) +
                         " copies, and there are only " + std::to_string(others) +
                         " other nodes: leaves without making new copies");
   }
-  return is_enough;
+  return has_enough_nodes;
 }
 
 bool ClusterNode::Impl::has_handed_over() {

@@ -227,7 +227,7 @@ class ClusterNode::Impl {
   static constexpr std::size_t teardowns_max = 4;
   /// How long a leaving node waits for the hand-over if there are too few other nodes to hold all
   /// replicas.
-  static constexpr std::chrono::milliseconds hand_over_time_if_alone = std::chrono::seconds{3};
+  static constexpr std::chrono::milliseconds hand_over_time_if_too_few = std::chrono::seconds{3};
   /// How long a leaving node waits for the loop's thread, which may be making a job's model.
   static constexpr std::chrono::milliseconds loop_timeout{1500};
   /// The shortest time between two log lines about dropped frames.

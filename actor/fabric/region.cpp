@@ -12,17 +12,18 @@
 namespace starling::fabric {
 namespace {
 
-struct Reserved {
+/// Addresses of a region that is no longer used but whose writer may still write.
+struct RetainedRegion {
   std::span<std::byte> bytes;
   Process writer;
 };
 
 std::atomic<std::size_t> mapped = 0;
-std::mutex reserved_mutex;
+std::mutex retained_mutex;
 
 /// Never destroyed, because payloads may outlive all other static objects.
-std::vector<Reserved>& reserved() {
-  static auto* const all = new std::vector<Reserved>;
+std::vector<RetainedRegion>& retained() {
+  static auto* const all = new std::vector<RetainedRegion>;
   return *all;
 }
 
@@ -30,19 +31,19 @@ std::vector<Reserved>& reserved() {
 
 std::size_t mapped_bytes() { return mapped; }
 
-void unmap_reserved() {
-  const std::lock_guard lock{reserved_mutex};
-  std::vector<Reserved> kept;
-  for (Reserved& one : reserved())
+void unmap_retained() {
+  const std::lock_guard lock{retained_mutex};
+  std::vector<RetainedRegion> kept;
+  for (RetainedRegion& one : retained())
     if (one.writer.is_alive())
       kept.push_back(std::move(one));
     else
       ::munmap(one.bytes.data(), one.bytes.size());
-  reserved().swap(kept);
+  retained().swap(kept);
 }
 
 std::unique_ptr<Region> Region::map(std::size_t bytes, std::optional<Process> writer) {
-  unmap_reserved();
+  unmap_retained();
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -62,8 +63,8 @@ Region::~Region() {
     return;
   }
   ::madvise(bytes_.data(), bytes_.size(), MADV_DONTNEED);
-  const std::lock_guard lock{reserved_mutex};
-  reserved().push_back({bytes_, *std::move(writer_)});
+  const std::lock_guard lock{retained_mutex};
+  retained().push_back({bytes_, *std::move(writer_)});
 }
 
 }  // namespace starling::fabric

@@ -30,7 +30,7 @@ class Region {
   std::optional<Process> writer_;
 };
 
-/// Unmaps the addresses that are reserved for writers that have ended.
-void unmap_reserved();
+/// Unmaps the addresses that were kept reserved for writers that have ended.
+void unmap_retained();
 
 }  // namespace starling::fabric

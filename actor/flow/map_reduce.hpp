@@ -69,7 +69,7 @@ class MapReduce {
   /// Returns an engine whose jobs another runner runs, in which the options are not used.
   /// Requires: `options` are complete().
   static MapReduce over(MapReduceOptions options, std::shared_ptr<Runner> runner,
-                        std::shared_ptr<SpillFolder> storage);
+                        std::shared_ptr<SpillFolder> memory);
 
   /// The values of a container, in its order.
   template <class T>
@@ -107,11 +107,11 @@ class MapReduce {
   [[nodiscard]] std::uint64_t spilled_bytes() const;
 
  private:
-  MapReduce(MapReduceOptions options, std::shared_ptr<SpillFolder> storage,
+  MapReduce(MapReduceOptions options, std::shared_ptr<SpillFolder> memory,
             std::shared_ptr<Runner> runner);
 
   MapReduceOptions options_;
-  std::shared_ptr<SpillFolder> storage_;
+  std::shared_ptr<SpillFolder> memory_;
   std::shared_ptr<Runner> runner_;
   std::shared_ptr<SkippedFiles> skipped_;
 };

@@ -138,7 +138,7 @@ std::unique_ptr<Reservation> SpillFolder::reserve(std::size_t bytes) {
   return std::make_unique<MemoryReservation>(shared_from_this(), bytes);
 }
 
-std::shared_ptr<SpillFile> SpillFolder::make_file() {
+std::shared_ptr<SpillFile> SpillFolder::make_spill_file() {
   return std::make_shared<File>(shared_from_this());
 }
 

@@ -16,12 +16,12 @@ namespace {
 /// One run of one plan. Several threads call work().
 class JobRun {
  public:
-  JobRun(std::uint64_t number, Plan plan, const ThreadRunnerOptions& options, Storage& storage)
+  JobRun(std::uint64_t number, Plan plan, const ThreadRunnerOptions& options, TaskMemory& memory)
       : number_(number),
         plan_(std::move(plan)),
         options_(options),
         scheduler_(plan_, options.attempts_max),
-        storage_(storage) {
+        memory_(memory) {
     for (const PlannedStage& planned : plan_.stages) {
       const Part parts = planned.stage->description.parts;
       stages_.push_back({.made = std::make_shared<KeptOutputs::Parts>(parts),
@@ -87,15 +87,15 @@ class JobRun {
     for (const StageId input : plan_.stages[id.stage].inputs)
       inputs.push_back({plan_.stages[input].stage.get(), stages_[input].outputs});
     const bool is_last_attempt = id.attempt + 1 == scheduler_.attempts_max();
-    return Task{id.part,  is_last_attempt,   std::move(inputs),
-                storage_, file_of(id.stage), options_.is_stopped};
+    return Task{id.part, is_last_attempt,   std::move(inputs),
+                memory_, file_of(id.stage), options_.is_stopped};
   }
 
   /// Returns the spill file that all tasks of the stage share. The disk has no such file until a
   /// task writes to it.
   const std::shared_ptr<SpillFile>& file_of(StageId id) {
     StageRun& stage = stages_[id];
-    if (!stage.file) stage.file = storage_.make_file();
+    if (!stage.file) stage.file = memory_.make_spill_file();
     return stage.file;
   }
 
@@ -137,7 +137,7 @@ class JobRun {
   const Plan plan_;
   const ThreadRunnerOptions& options_;
   Scheduler scheduler_;
-  Storage& storage_;
+  TaskMemory& memory_;
   std::vector<StageRun> stages_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -146,7 +146,7 @@ class JobRun {
 }  // namespace
 
 Result<std::vector<Output>> ThreadRunner::run(const StagePtr& last) {
-  JobRun job{jobs_++, make_plan(last), options_, *storage_};
+  JobRun job{jobs_++, make_plan(last), options_, *memory_};
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 1; i < options_.threads; ++i) threads.emplace_back([&] { job.work(); });

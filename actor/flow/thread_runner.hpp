@@ -11,7 +11,7 @@
 #include "starling/actor/flow/task_span.hpp"
 #include "starling/engine/flow/plan/progress.hpp"
 #include "starling/engine/flow/plan/runner.hpp"
-#include "starling/engine/flow/plan/storage.hpp"
+#include "starling/engine/flow/plan/task_memory.hpp"
 
 namespace starling::flow {
 
@@ -30,8 +30,8 @@ struct ThreadRunnerOptions {
 /// Thread-safe.
 class ThreadRunner : public Runner {
  public:
-  ThreadRunner(ThreadRunnerOptions options, std::shared_ptr<Storage> storage)
-      : options_(std::move(options)), storage_(std::move(storage)) {}
+  ThreadRunner(ThreadRunnerOptions options, std::shared_ptr<TaskMemory> memory)
+      : options_(std::move(options)), memory_(std::move(memory)) {}
 
   Result<std::vector<Output>> run(const StagePtr& last) override;
   Result<StagePtr> keep(const StagePtr& stage, const StagePtr& former) override;
@@ -39,7 +39,7 @@ class ThreadRunner : public Runner {
 
  private:
   ThreadRunnerOptions options_;
-  std::shared_ptr<Storage> storage_;
+  std::shared_ptr<TaskMemory> memory_;
   std::atomic<std::uint64_t> jobs_ = 0;
 };
 

@@ -27,7 +27,7 @@ namespace starling::actor {
 /// The state that the members of one flow on one node share. Outlives the actors.
 struct FlowJobContext {
   std::shared_ptr<const FlowJobOptions> options;
-  std::shared_ptr<flow::SpillFolder> storage;
+  std::shared_ptr<flow::SpillFolder> memory;
   FlowCounter counter;
   std::unique_ptr<ComputePool> pool;
   std::atomic<bool> is_stopped = false;
@@ -47,7 +47,7 @@ class FlowHost : public FlowMemberActor::base {
         node_(std::move(node)),
         program_(std::move(program)),
         random_(Random::stream(options.self.id, options.self.incarnation)),
-        store_(std::in_place, job_context_->storage, chunk_bytes),
+        store_(std::in_place, job_context_->memory, chunk_bytes),
         core_(std::move(options)) {
     set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
       const std::string why = core::name_of(core_.self()) + ": " + run_catching([&] {

@@ -49,8 +49,8 @@ class FlowJobImpl final : public LocalJob {
         system_(config_) {
     context_->options = std::make_shared<const FlowJobOptions>(std::move(options));
     const flow::MapReduceOptions& engine = context_->options->engine;
-    context_->storage = std::make_shared<flow::SpillFolder>(
-        engine.spill_folder, engine.memory_bytes, engine.spill_bytes_max);
+    context_->memory = std::make_shared<flow::SpillFolder>(engine.spill_folder, engine.memory_bytes,
+                                                           engine.spill_bytes_max);
     // Members here share the threads, which are as many as this machine can run.
     context_->pool =
         std::make_unique<ComputePool>(std::max(1U, std::thread::hardware_concurrency()));
@@ -121,7 +121,7 @@ class FlowJobImpl final : public LocalJob {
     core::MemberOptions member =
         member_options(self, first, seeds, local_.members_max, options.wait_for_nodes);
     member.role = std::make_shared<const core::FlowOptions>(flow);
-    auto program = std::make_shared<ProgramRun>(context_->options, context_->storage);
+    auto program = std::make_shared<ProgramRun>(context_->options, context_->memory);
     {
       const std::lock_guard lock{mutex_};
       programs_.push_back(program);

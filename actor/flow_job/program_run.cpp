@@ -21,7 +21,7 @@ void ProgramRun::run_program() {
   auto fault = run_catching([&] {
     // The engine must not keep this object alive: its owner waits for this thread.
     const std::shared_ptr<flow::Runner> runner{std::shared_ptr<void>{}, this};
-    const flow::MapReduce engine = flow::MapReduce::over(options_->engine, runner, storage_);
+    const flow::MapReduce engine = flow::MapReduce::over(options_->engine, runner, memory_);
     result = options_->program(engine);
   });
   if (fault) result = Error{*fault};

@@ -22,8 +22,8 @@ namespace starling::actor {
 class ProgramRun final : public flow::Runner, public std::enable_shared_from_this<ProgramRun> {
  public:
   ProgramRun(std::shared_ptr<const FlowJobOptions> options,
-             std::shared_ptr<flow::SpillFolder> storage)
-      : options_(std::move(options)), storage_(std::move(storage)) {}
+             std::shared_ptr<flow::SpillFolder> memory)
+      : options_(std::move(options)), memory_(std::move(memory)) {}
   ~ProgramRun() override { end(); }
   ProgramRun(const ProgramRun&) = delete;
   ProgramRun& operator=(const ProgramRun&) = delete;
@@ -53,7 +53,7 @@ class ProgramRun final : public flow::Runner, public std::enable_shared_from_thi
                                                const flow::StagePtr& former);
 
   const std::shared_ptr<const FlowJobOptions> options_;
-  const std::shared_ptr<flow::SpillFolder> storage_;
+  const std::shared_ptr<flow::SpillFolder> memory_;
   /// Used by the program's thread only.
   core::ActionBuilder builder_;
 

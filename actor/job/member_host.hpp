@@ -141,12 +141,12 @@ class MemberHost : public actor::MemberActor::base {
 
   /// Empty lists, whose memory the next event uses again. One set for each thread takes less memory
   /// than one for each of thousands of members.
-  struct SpareLists {
+  struct Lists {
     core::MemberEffects member;
-    core::SpareEffects core;
+    core::EffectScratch core;
   };
-  static SpareLists& spare_lists() {
-    static thread_local SpareLists lists;
+  static Lists& spare_lists() {
+    static thread_local Lists lists;
     return lists;
   }
 

@@ -12,8 +12,8 @@
 
 #include "starling/barrier/descent.hpp"
 #include "starling/engine/core/ids.hpp"
-#include "starling/engine/core/message_list.hpp"
 #include "starling/engine/core/slice.hpp"
+#include "starling/engine/core/type_list.hpp"
 
 namespace starling::core {
 
@@ -256,8 +256,8 @@ struct Notice {
 
 /// The messages between workers, and between workers and the coordinator. The messages of an
 /// exchange are declared in its folder.
-using Messages = MessageList<Ended, Arrived, Proceed, Stop, BatchDone, HandIn, StepQuery,
-                             StepAnswer, NotifyRequest, Notice>;
+using Messages = TypeList<Ended, Arrived, Proceed, Stop, BatchDone, HandIn, StepQuery, StepAnswer,
+                          NotifyRequest, Notice>;
 using Message = AnyOf<Messages>;
 
 }  // namespace starling::core

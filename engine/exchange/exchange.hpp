@@ -49,7 +49,7 @@ struct ExchangeOptions {
   /// barrier (check_cache() in core/training/exchanges.hpp).
   bool cache = false;
   /// True if members send elements with the precision of bfloat16, and keep the rounding errors.
-  /// Only for exchanges with E::can_round, and for elements that are floats.
+  /// Only for exchanges with E::can_round_to_bf16, and for elements that are floats.
   bool rounds_to_bf16 = false;
   /// True in bulk-synchronous jobs of an exchange that gathers the updates of a step, and applies
   /// them together in the order of the workers. The training role sets it.
@@ -158,14 +158,15 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { E::is_barrier } -> std::convertible_to<bool>;
   /// The form in which members send each other updates.
   { E::content } -> std::convertible_to<ExchangeContent>;
-  /// An exchange with E::can_round = true can do what ExchangeOptions::rounds_to_bf16 says.
   /// True if the council decides which members have which ranges (Configuration::ranges). If not,
   /// configurations name no ranges.
   { E::places_ranges } -> std::convertible_to<bool>;
   /// An exchange may have E::model_lags, which is true if steps count before the model that is
   /// evaluated and saved contains them: then only its ledgers say which steps it contains. It may
-  /// have E::check_workers(name, workers), which refuses a number of workers that it cannot have,
-  /// and E::has_shards(name), which is true if parts of the job's state are at two workers only.
+  /// have E::can_round_to_bf16, which is true if it can do what ExchangeOptions::rounds_to_bf16
+  /// says, have E::check_workers(name, workers), which refuses a number of workers that it cannot
+  /// have, and E::has_shards(name), which is true if parts of the job's state are at two workers
+  /// only.
 
   /// The context of every event: an ExchangeContext of `Messages` and Ended.
   typename E::Context;

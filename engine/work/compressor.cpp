@@ -11,7 +11,7 @@ namespace starling::core {
 UpdateCompressor::UpdateCompressor(const models::Compression& rule,
                                    std::shared_ptr<const Layout> layout)
     : rule_(rule), layout_(std::move(layout)) {
-  const bool takes_all = !models::sends_few_elements(rule_);
+  const bool takes_all = !models::sends_sparse(rule_);
   std::size_t size = 0;
   for (const Range& range : layout_->ranges) {
     for (const Segment& segment : range.segments) {

@@ -138,13 +138,13 @@ bool compresses(const Compression& compression) {
   return !std::holds_alternative<NoCompression>(compression);
 }
 
-bool sends_few_elements(const Compression& compression) {
-  return std::visit([]<CompressionRule C>(const C&) { return C::sends_few_elements; }, compression);
+bool sends_sparse(const Compression& compression) {
+  return std::visit([]<CompressionMethod C>(const C&) { return C::sends_sparse; }, compression);
 }
 
 void compress(const Compression& compression, std::span<const float> g, std::span<float> residual,
               std::span<float> sent) {
-  std::visit([&](const CompressionRule auto& rule) { rule.compress(g, residual, sent); },
+  std::visit([&](const CompressionMethod auto& rule) { rule.compress(g, residual, sent); },
              compression);
 }
 

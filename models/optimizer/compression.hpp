@@ -28,7 +28,7 @@ using Compression = std::variant<NoCompression, TopK, Threshold, Bf16>;
 /// Returns true if workers send less than their whole gradients.
 [[nodiscard]] bool compresses(const Compression& compression);
 /// Returns true if an update contains only a few elements, and the others wait in the residual.
-[[nodiscard]] bool sends_few_elements(const Compression& compression);
+[[nodiscard]] bool sends_sparse(const Compression& compression);
 
 /// Calls the rule's compress().
 void compress(const Compression& compression, std::span<const float> g, std::span<float> residual,

@@ -45,7 +45,7 @@ std::string print_ranges(const std::vector<collective::ChunkId>& numbers) {
 
 /// Prints the messages of a round: "0 -> 1 adds 0-3, 1 -> 0 adds 4-7".
 std::string round_text(const collective::Round& round) {
-  std::map<std::tuple<collective::Rank, collective::Rank, collective::Action>,
+  std::map<std::tuple<collective::Rank, collective::Rank, collective::ReceiveAction>,
            std::vector<collective::ChunkId>>
       messages;
   for (const collective::Move& move : round)
@@ -59,9 +59,9 @@ std::string round_text(const collective::Round& round) {
     }
     std::ranges::sort(chunks);
     const auto& [from, to, action] = message;
-    text +=
-        fmt::format("{}{} -> {} {} {}", shown > 1 ? ", " : "", from, to,
-                    action == collective::Action::add ? "adds" : "copies", print_ranges(chunks));
+    text += fmt::format("{}{} -> {} {} {}", shown > 1 ? ", " : "", from, to,
+                        action == collective::ReceiveAction::add ? "adds" : "copies",
+                        print_ranges(chunks));
   }
   return text;
 }
@@ -136,7 +136,7 @@ std::string plan_json(const collective::Plan& plan, const collective::Task& task
       moves.push_back({{"from", move.from},
                        {"to", move.to},
                        {"chunk", move.chunk},
-                       {"action", move.action == collective::Action::add ? "add" : "copy"},
+                       {"action", move.action == collective::ReceiveAction::add ? "add" : "copy"},
                        {"port", move.port}});
     json["schedule"].push_back(std::move(moves));
   }
@@ -203,7 +203,7 @@ std::string plan_svg(const collective::Plan& plan, const collective::Task& task)
           "stroke=\"hsl({},70%,42%)\" "
           "stroke-width=\"1.5\"{} marker-end=\"url(#head)\"><title>{}</title></line>\n",
           x + 8, y(move.from), x + column - 8, y(move.to), hue,
-          move.action == collective::Action::copy ? " stroke-dasharray=\"4 3\"" : "",
+          move.action == collective::ReceiveAction::copy ? " stroke-dasharray=\"4 3\"" : "",
           html_escaped(print(move)));
     }
   }

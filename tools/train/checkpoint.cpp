@@ -285,7 +285,7 @@ Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
   tensors.push_back(safetensors::view<std::uint64_t>(ranges_name, {ranges, 3}, counters));
   tensors.push_back(
       safetensors::view<std::uint64_t>(ledger_name, {ranges, options.job.workers, 3}, ledger));
-  const Numbers deals = numbers_of(options.job.former_deals);
+  const Numbers deals = encode_deals(options.job.former_deals);
   if (!deals.empty())
     tensors.push_back(safetensors::view<std::uint64_t>(deals_name, {deals.size()}, deals));
   auto metadata = to_metadata(notes);

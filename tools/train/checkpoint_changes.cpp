@@ -42,7 +42,8 @@ Result<std::size_t> count_in(const StoredModel& stored, const std::string& key) 
 }
 
 /// Reads the tensor `deals_name`.
-Result<std::vector<models::FormerDeal>> deals_in(const StoredModel& stored, std::uint64_t samples) {
+Result<std::vector<models::FormerDeal>> read_deals(const StoredModel& stored,
+                                                   std::uint64_t samples) {
   std::vector<models::FormerDeal> deals;
   const safetensors::Tensor* tensor = stored.file.find(deals_name);
   if (tensor == nullptr) return deals;
@@ -102,9 +103,9 @@ bool is_same_value(const StoredModel& stored, const std::string& key, const std:
   if (text == value) return true;
   if (key != "schedule") return false;
   const auto printed = metadata.find(metadata_key(schedule_value_key));
-  const std::string& writers =
+  const std::string& writer_schedule =
       text == default_schedule && printed != metadata.end() ? printed->second : text;
-  return writers == models::print(job.options.schedule);
+  return writer_schedule == models::print(job.options.schedule);
 }
 
 Result<std::uint64_t> updates_in(const StoredModel& stored,
@@ -162,7 +163,8 @@ Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
   options.job.shards = *shards;
   options.job.mode = *mode;
   if (*barrier_text != barrier::print(job.options.job.barrier)) {
-    // A predicate of another program is not known here; like it, asp does not go in rounds.
+    // A predicate that another program has registered is unknown here. asp stands for it: neither
+    // has rounds.
     auto barrier = barrier::parse(*barrier_text);
     options.job.barrier = barrier ? *barrier : barrier::Barrier{barrier::Asp{}};
   }
@@ -172,13 +174,13 @@ Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
   options.job.exchange = has_exchange ? exchange->second : actor::JobOptions{}.exchange;
   if (auto valid = core::check_exchange(options.job.exchange); !valid)
     return std::move(valid).error().within(stored.path);
-  auto deals = deals_in(stored, job.train_samples);
+  auto deals = read_deals(stored, job.train_samples);
   if (!deals) return std::move(deals).error();
   options.job.former_deals = *std::move(deals);
   return writer;
 }
 
-std::vector<std::uint64_t> numbers_of(const std::vector<models::FormerDeal>& deals) {
+std::vector<std::uint64_t> encode_deals(const std::vector<models::FormerDeal>& deals) {
   std::vector<std::uint64_t> numbers;
   for (const models::FormerDeal& deal : deals) {
     numbers.insert(numbers.end(), {deal.first_epoch, deal.batch, deal.samples, deal.taken.size()});
@@ -189,9 +191,10 @@ std::vector<std::uint64_t> numbers_of(const std::vector<models::FormerDeal>& dea
   return numbers;
 }
 
-Result<core::Step> go_on_after(const std::vector<models::FormerDeal>& former,
-                               const actor::TrainOptions& options, std::uint64_t train_samples,
-                               std::uint64_t samples, std::vector<core::RangeState>& states) {
+Result<core::Step> restart_ledgers_after(const std::vector<models::FormerDeal>& former,
+                                         const actor::TrainOptions& options,
+                                         std::uint64_t train_samples, std::uint64_t samples,
+                                         std::vector<core::RangeState>& states) {
   if (auto valid = models::check_deals(former, train_samples); !valid)
     return std::move(valid).error();
   const std::size_t workers = options.job.workers;
@@ -226,7 +229,7 @@ Result<std::vector<models::FormerDeal>> end_deal(const core::Deal& deal,
     former = models::deals_after(deal.former, dealer.order_of(deal), std::move(last));
   }
   if (!former.empty()) former.back().samples = samples;
-  if (auto first = go_on_after(former, options, train_samples, samples, states); !first)
+  if (auto first = restart_ledgers_after(former, options, train_samples, samples, states); !first)
     return std::move(first).error();
   return former;
 }
@@ -245,7 +248,7 @@ Result<std::vector<models::FormerDeal>> end_deal(
     return worker.first_step &&
            core::first_ledger_entry(states, worker.id).step >= *worker.first_step;
   };
-  const auto goes_beyond = [&](const core::DealtWorker& worker) {
+  const auto has_passed_start = [&](const core::DealtWorker& worker) {
     return std::ranges::any_of(states, [&](const core::RangeState& state) {
       return worker.id < state.ledger.size() &&
              state.ledger[worker.id].step > worker.first_step.value_or(0);
@@ -254,7 +257,7 @@ Result<std::vector<models::FormerDeal>> end_deal(
   for (std::size_t i = deals.size(); i-- > 0;) {
     const core::Deal& deal = *deals[i];
     if (!std::ranges::all_of(deal.workers, is_begun)) continue;
-    if (i + 1 < deals.size() && std::ranges::any_of(deals[i + 1]->workers, goes_beyond)) break;
+    if (i + 1 < deals.size() && std::ranges::any_of(deals[i + 1]->workers, has_passed_start)) break;
     std::vector<models::Taken> taken;
     for (const core::DealtWorker& worker : deal.workers)
       taken.push_back(taken_of(worker, core::first_ledger_entry(states, worker.id), options));
@@ -280,8 +283,8 @@ Result<Checkpoint> change_workers(const ResolvedJob& writer, const ResolvedJob& 
     last.taken.push_back({.steps = entry.step - former.first_step()});
   }
   checkpoint.former_deals = models::deals_after(writer.options.job.former_deals, former, last);
-  const auto first =
-      go_on_after(checkpoint.former_deals, job.options, job.train_samples, last.samples, states);
+  const auto first = restart_ledgers_after(checkpoint.former_deals, job.options, job.train_samples,
+                                           last.samples, states);
   if (!first) return first.error();
   const std::size_t left = former.left(last.taken).size();
   checkpoint.states = std::move(states);

@@ -1,6 +1,6 @@
-/// The part of a Flow that every member has: it fetches what tasks read, lets the driver run them,
-/// serves the outputs that are here to other members, and gathers the results of actions. Not
-/// thread-safe.
+/// The part of a Flow that every member has: it fetches what tasks read, lets the member's driver
+/// (an actor or a test, not the program) run them, serves the outputs that are here to other
+/// members, and gathers the results of actions. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,8 @@ class FlowExecutor {
   void on(const FlowContext& context, MemberId from, const ForgetActions& forget);
 
   [[nodiscard]] const Actions& actions() const { return actions_; }
-  /// True if the outputs of a stage stay when the actions before `before` are forgotten, although
-  /// they are not results.
+  /// True if the outputs of a stage stay when the actions before `before` are forgotten. Does not
+  /// count results, which stay too.
   [[nodiscard]] bool keeps(const StageName& stage, ActionId before) const;
   /// True if no task waits or runs.
   [[nodiscard]] bool is_idle() const { return tasks_.empty(); }
@@ -70,8 +70,9 @@ class FlowExecutor {
     /// The request with which it is fetched; 0 for none.
     std::uint32_t fetch = 0;
     bool is_here = false;
-    /// The tasks that read it. True: it is part of a result.
+    /// The tasks that read it.
     std::set<PartName> tasks = {};
+    /// True if it is part of a result.
     bool is_result = false;
   };
   using Pieces = std::map<PieceName, Piece>;

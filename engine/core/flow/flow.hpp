@@ -26,10 +26,10 @@ class Flow {
   using Messages = FlowMessages;
   using Outputs = FlowOutputs;
   using Inputs = FlowInputs;
-  using Questions = MessageList<>;
-  using Answers = MessageList<>;
+  using Questions = TypeList<>;
+  using Answers = TypeList<>;
   using Options = FlowOptions;
-  using Spare = FlowSpare;
+  using Scratch = FlowScratch;
   using Context = FlowContext;
 
   Flow(std::shared_ptr<const FlowOptions> options, RoleSetup setup)

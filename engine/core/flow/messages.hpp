@@ -12,9 +12,9 @@
 
 #include "starling/engine/core/flow/action.hpp"
 #include "starling/engine/core/ids.hpp"
-#include "starling/engine/core/message_list.hpp"
 #include "starling/engine/core/role/role.hpp"
 #include "starling/engine/core/slice.hpp"
+#include "starling/engine/core/type_list.hpp"
 #include "starling/engine/flow/plan/progress.hpp"
 
 namespace starling::core {
@@ -169,8 +169,8 @@ struct FlowEnd {
 };
 
 using FlowMessages =
-    MessageList<FlowState, FlowProgress, TaskOrder, StageHolders, TaskReport, OutputLost,
-                PieceRequest, PieceChunks, ActionEnd, ForgetActions, FlowEnd>;
+    TypeList<FlowState, FlowProgress, TaskOrder, StageHolders, TaskReport, OutputLost, PieceRequest,
+             PieceChunks, ActionEnd, ForgetActions, FlowEnd>;
 
 // --- effects for the driver ---------------------------------------------------------------------
 
@@ -224,8 +224,8 @@ struct PartDone {
 /// The programs of all members have returned: this member may end.
 struct FlowEnded {};
 
-using FlowOutputs = MessageList<RunTask, ReadPieces, StorePiece, DropPiece, KeepPiece, DropOutput,
-                                DropReader, DropActions, ActionEnded, PartDone, FlowEnded>;
+using FlowOutputs = TypeList<RunTask, ReadPieces, StorePiece, DropPiece, KeepPiece, DropOutput,
+                             DropReader, DropActions, ActionEnded, PartDone, FlowEnded>;
 
 // --- the driver's inputs ------------------------------------------------------------------------
 
@@ -260,11 +260,11 @@ struct ReleaseStage {
 struct ProgramReturned {};
 
 using FlowInputs =
-    MessageList<BeginAction, TaskEnded, PiecesRead, PieceStored, ReleaseStage, ProgramReturned>;
+    TypeList<BeginAction, TaskEnded, PiecesRead, PieceStored, ReleaseStage, ProgramReturned>;
 
-/// The lists of RoleContext::spare; there are none.
-struct FlowSpare {};
-using FlowContext = RoleContext<FlowMessages, FlowOutputs, FlowSpare>;
+/// The lists of RoleContext::scratch; there are none.
+struct FlowScratch {};
+using FlowContext = RoleContext<FlowMessages, FlowOutputs, FlowScratch>;
 
 struct FlowOptions {
   using Role = Flow;

@@ -21,7 +21,7 @@ OutputStore::StageState& OutputStore::stage(const StageName& name) {
 }
 
 const std::shared_ptr<flow::SpillFile>& OutputStore::file_of(StageState& stage) {
-  if (!stage.file) stage.file = storage_->make_file();
+  if (!stage.file) stage.file = memory_->make_spill_file();
   return stage.file;
 }
 
@@ -49,7 +49,7 @@ OutputStore::RunnableTask OutputStore::make_task(const RunTask& run,
   for (auto& [id, parts] : read_parts)
     inputs.push_back({state.stages[id].stage.get(),
                       std::make_shared<const flow::KeptOutputs::Parts>(std::move(parts))});
-  return {own.stage, flow::Task{name.part, run.is_last_attempt, std::move(inputs), *storage_,
+  return {own.stage, flow::Task{name.part, run.is_last_attempt, std::move(inputs), *memory_,
                                 file_of(own), is_stopped}};
 }
 
@@ -146,7 +146,7 @@ PieceStored OutputStore::execute(const StorePiece& store) {
       piece.form = from.stage->form;
       piece.task =
           std::make_unique<flow::Task>(chunk.piece.output.part, false,
-                                       std::vector<flow::StageOutputs>{}, *storage_, file_of(from));
+                                       std::vector<flow::StageOutputs>{}, *memory_, file_of(from));
       piece.writer = piece.form.write(*piece.task, chunk.piece.piece);
       pieces_[chunk.piece] = std::move(piece);
     }

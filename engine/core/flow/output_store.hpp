@@ -18,8 +18,8 @@ namespace starling::core {
 class OutputStore {
  public:
   /// The chunks of one message have at most `chunk_bytes` together; above 0.
-  OutputStore(std::shared_ptr<flow::Storage> storage, std::size_t chunk_bytes)
-      : storage_(std::move(storage)), chunk_bytes_(chunk_bytes) {}
+  OutputStore(std::shared_ptr<flow::TaskMemory> memory, std::size_t chunk_bytes)
+      : memory_(std::move(memory)), chunk_bytes_(chunk_bytes) {}
 
   /// The program has begun an action.
   void begin(ActionPtr action, flow::Plan plan);
@@ -87,7 +87,7 @@ class OutputStore {
   static void read_next(Reading& reading, std::uint32_t number, std::size_t bytes_max);
   static void add_bytes(Piece& piece, std::span<const std::byte> bytes);
 
-  std::shared_ptr<flow::Storage> storage_;
+  std::shared_ptr<flow::TaskMemory> memory_;
   const std::size_t chunk_bytes_;
   std::map<ActionId, ActionState> actions_;
   std::map<PartName, StoredOutput> outputs_;

@@ -233,7 +233,7 @@ void MemberCore::handle(const MemberContext& context, MemberId from,
   } else if constexpr (std::is_same_v<M, MemberAnswer>) {
     receive_answer(context, from, message);
   } else {
-    static_assert(IsIn<M, MessageList<EpochProbe, JoinRefused>>, "nobody handles this message");
+    static_assert(IsIn<M, TypeList<EpochProbe, JoinRefused>>, "nobody handles this message");
   }
 }
 

@@ -39,7 +39,7 @@ struct Excluded {};
 /// MemberAnswer: the answer to the question with this number, which ask() was called with.
 /// The outputs of the roles are for the driver too.
 using MemberEffect =
-    AnyOf<Concat<MessageList<Dispatch, LocalMessage, MemberTimer, Fail, Excluded, MemberAnswer>,
+    AnyOf<Concat<TypeList<Dispatch, LocalMessage, MemberTimer, Fail, Excluded, MemberAnswer>,
                  RoleOutputs>>;
 using MemberEffects = std::vector<MemberEffect>;
 
@@ -49,7 +49,7 @@ struct MemberContext {
   MemberEffects& out;
   /// Empty lists, if the driver has some: the core uses their memory, and leaves them empty. A
   /// driver of many members saves the allocations at each event.
-  SpareEffects* spare = nullptr;
+  EffectScratch* scratch = nullptr;
 };
 
 struct MemberOptions {

@@ -16,12 +16,12 @@ bool MemberCore::run_role(const MemberContext& context, Event event) {
   return std::visit(
       [&]<class R>(R& role) {
         using Effects = typename R::Context::Effects;
-        SpareEffects* spare = context.spare;
+        EffectScratch* scratch = context.scratch;
         Effects effects;
-        if (spare != nullptr) effects = std::exchange(std::get<Effects>(spare->role), {});
+        if (scratch != nullptr) effects = std::exchange(std::get<Effects>(scratch->effects), {});
         const typename R::Context own{
             context.now, context.random, effects,
-            spare != nullptr ? &std::get<typename R::Spare>(spare->parts) : nullptr};
+            scratch != nullptr ? &std::get<typename R::Scratch>(scratch->roles) : nullptr};
         bool result = true;
         if constexpr (std::is_void_v<decltype(event(role, own))>)
           event(role, own);
@@ -29,7 +29,7 @@ bool MemberCore::run_role(const MemberContext& context, Event event) {
           result = event(role, own);
         for (auto& effect : effects) std::visit([&](auto& e) { execute(context, e); }, effect);
         effects.clear();
-        if (spare != nullptr) std::get<Effects>(spare->role) = std::move(effects);
+        if (scratch != nullptr) std::get<Effects>(scratch->effects) = std::move(effects);
         return result;
       },
       role_);

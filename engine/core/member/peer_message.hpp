@@ -44,8 +44,8 @@ struct JoinRefused {
 };
 
 /// The messages from one member to another.
-using PeerMessages = Concat<MessageList<ConfigurationPtr, CouncilMessage, JoinRequest, LeaveRequest,
-                                        EpochProbe, JoinRefused, MemberQuestion, MemberAnswer>,
+using PeerMessages = Concat<TypeList<ConfigurationPtr, CouncilMessage, JoinRequest, LeaveRequest,
+                                     EpochProbe, JoinRefused, MemberQuestion, MemberAnswer>,
                             RoleMessages>;
 using PeerMessage = AnyOf<PeerMessages>;
 /// Immutable and shared: all copies of a packet, including resent ones, point to the same message.

@@ -1,4 +1,5 @@
-/// The messages, effects, inputs and questions of all roles together, which follow from their list.
+/// The messages, outputs, inputs, questions and answers of all roles, derived from the list of
+/// roles (role_list.hpp).
 #pragma once
 
 #include <memory>
@@ -9,8 +10,8 @@
 
 #include "starling/base/check.hpp"
 #include "starling/engine/core/member/role_list.hpp"
-#include "starling/engine/core/message_list.hpp"
 #include "starling/engine/core/role/role.hpp"
+#include "starling/engine/core/type_list.hpp"
 
 namespace starling::core {
 
@@ -25,9 +26,9 @@ struct RoleTypes<std::variant<Rs...>> {
   using Outputs = Concat<typename Rs::Outputs...>;
   using Inputs = Concat<typename Rs::Inputs...>;
   using Questions = Concat<typename Rs::Questions...>;
-  using Answers = Concat<MessageList<Refusal>, typename Rs::Answers...>;
+  using Answers = Concat<TypeList<Refusal>, typename Rs::Answers...>;
   using Options = std::variant<std::shared_ptr<const typename Rs::Options>...>;
-  using Spare = std::tuple<typename Rs::Spare...>;
+  using Scratch = std::tuple<typename Rs::Scratch...>;
   using Effects = std::tuple<typename Rs::Context::Effects...>;
 };
 using AllRoles = RoleTypes<AnyRole>;
@@ -43,10 +44,11 @@ using Answer = AnyOf<detail::AllRoles::Answers>;
 /// The options of a role. Members of one process may share them.
 using AnyRoleOptions = detail::AllRoles::Options;
 
-/// Empty lists, whose memory the next event uses again.
-struct SpareEffects {
-  detail::AllRoles::Effects role;
-  detail::AllRoles::Spare parts;
+/// Empty lists, whose memory the next event uses again: one list of effects for each role, and the
+/// lists of R::Scratch of each role R.
+struct EffectScratch {
+  detail::AllRoles::Effects effects;
+  detail::AllRoles::Scratch roles;
 };
 
 /// Returns the role that takes these options. Requires: they are not null, as those of a

@@ -78,14 +78,14 @@ using RoleEffect = std::variant<SendToMember<Messages>, SendToAll<Messages>, Spr
                                 RoleTimer, Fail, AnyOf<Outputs>>;
 
 /// Passed to every event of a role.
-template <class Sent, class Results, class SpareLists>
+template <class Sent, class Results, class Lists>
 struct RoleContext {
   using Effects = std::vector<RoleEffect<Sent, Results>>;
   Time now;
   Random& random;
   Effects& out;
   /// Empty lists whose memory the role may use, if the driver has some; the role leaves them empty.
-  SpareLists* spare = nullptr;
+  Lists* scratch = nullptr;
 
   void send(MemberId to, AnyOf<Sent> message) const {
     out.push_back(SendToMember<Sent>{to, std::move(message)});
@@ -124,8 +124,8 @@ concept Role = requires(R role, const R& constant, const typename R::Context& co
   typename R::Inputs;
   typename R::Questions;
   typename R::Answers;
-  /// The lists of RoleContext::spare; no two roles have the same type.
-  typename R::Spare;
+  /// The lists of RoleContext::scratch; no two roles have the same type.
+  typename R::Scratch;
   /// The type of the options, which no other role has. It names its role.
   requires std::same_as<typename R::Options::Role, R>;
   R{std::move(options), std::move(setup)};

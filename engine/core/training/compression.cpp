@@ -9,8 +9,8 @@ namespace starling::core {
 
 bool exchange_compresses(const models::Compression& compression, std::string_view exchange) {
   const ExchangeType& type = exchange_type(exchange);
-  return models::compresses(compression) && !models::sends_few_elements(compression) &&
-         type.content != ExchangeContent::updates && type.can_round;
+  return models::compresses(compression) && !models::sends_sparse(compression) &&
+         type.content != ExchangeContent::updates && type.can_round_to_bf16;
 }
 
 Result<void> check_compression(const models::Compression& compression, std::string_view exchange,
@@ -19,20 +19,20 @@ Result<void> check_compression(const models::Compression& compression, std::stri
                                std::size_t element_bytes) {
   if (!models::compresses(compression)) return {};
   if (auto known = check_exchange(exchange); !known) return known;
-  const bool sends_few = models::sends_few_elements(compression);
+  const bool is_sparse = models::sends_sparse(compression);
   const auto is_valid = [&](const ExchangeType& type) {
     return type.content == ExchangeContent::updates ||
-           (sends_few ? type.content == ExchangeContent::sums : type.can_round);
+           (is_sparse ? type.content == ExchangeContent::sums : type.can_round_to_bf16);
   };
   const auto refuse = [&](const std::string& why, const std::string& valid) {
     return Error{"compression " + models::print(compression) + ": " + why + "; valid: " + valid};
   };
   const ExchangeType& type = exchange_type(exchange);
   if (!is_valid(type))
-    return refuse(
-        "members of exchange " + std::string{exchange} +
-            " send models to each other, and no gradients",
-        "exchange " + exchanges_where(is_valid) + (type.can_round ? ", or compression bf16" : ""));
+    return refuse("members of exchange " + std::string{exchange} +
+                      " send models to each other, and no gradients",
+                  "exchange " + exchanges_where(is_valid) +
+                      (type.can_round_to_bf16 ? ", or compression bf16" : ""));
   if (barrier::moves_with_descent(barrier))
     return refuse("barrier " + barrier::print(barrier) + " measures the loss by whole gradients",
                   "another barrier, as tuned:waiting=5%");

@@ -17,8 +17,8 @@ template <Exchange E>
 ExchangeType type_of() {
   Result<void> (*check_argument)(std::string_view) = nullptr;
   if constexpr (requires { &E::check_argument; }) check_argument = &E::check_argument;
-  bool can_round = false;
-  if constexpr (requires { E::can_round; }) can_round = E::can_round;
+  bool can_round_to_bf16 = false;
+  if constexpr (requires { E::can_round_to_bf16; }) can_round_to_bf16 = E::can_round_to_bf16;
   bool model_lags = false;
   if constexpr (requires { E::model_lags; }) model_lags = E::model_lags;
   Result<void> (*check_workers)(std::string_view, std::size_t) = nullptr;
@@ -33,7 +33,7 @@ ExchangeType type_of() {
           .gathers = E::gathers,
           .is_barrier = E::is_barrier,
           .content = E::content,
-          .can_round = can_round,
+          .can_round_to_bf16 = can_round_to_bf16,
           .places_ranges = E::places_ranges,
           .model_lags = model_lags,
           .answerer = &E::answerer,

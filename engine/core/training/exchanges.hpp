@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "starling/base/result.hpp"
-#include "starling/engine/core/message_list.hpp"
+#include "starling/engine/core/type_list.hpp"
 #include "starling/engine/exchange/allreduce/allreduce.hpp"
 #include "starling/engine/exchange/average/average.hpp"
 #include "starling/engine/exchange/broadcast/broadcast.hpp"
@@ -33,13 +33,13 @@ template <Exchange... Es>
 Concat<typename Es::Messages...> messages_of(const std::variant<Es...>*);
 
 template <class... Lists>
-std::tuple<Lists...> tuple_of(MessageList<Lists...>) {
+std::tuple<Lists...> tuple_of(TypeList<Lists...>) {
   return {};
 }
 
 template <Exchange... Es>
 auto effect_lists_of(const std::variant<Es...>*) {
-  return tuple_of(Concat<MessageList<ExchangeEffects<typename Es::Context::Messages>>...>{});
+  return tuple_of(Concat<TypeList<ExchangeEffects<typename Es::Context::Messages>>...>{});
 }
 
 }  // namespace detail
@@ -63,7 +63,7 @@ struct ExchangeType {
   bool gathers;
   bool is_barrier;
   ExchangeContent content;
-  bool can_round;
+  bool can_round_to_bf16;
   bool places_ranges;
   bool model_lags;
   std::optional<MemberId> (*answerer)(std::string_view name, const Configuration& configuration,

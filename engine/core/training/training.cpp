@@ -264,7 +264,7 @@ void Training::execute(const Context& context, Effects effects, std::uint32_t ke
     }
   }
   effects.clear();
-  if (context.spare != nullptr) context.spare->part = std::move(effects);
+  if (context.scratch != nullptr) context.scratch->effects = std::move(effects);
 }
 
 }  // namespace starling::core

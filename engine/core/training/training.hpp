@@ -77,28 +77,28 @@ struct StepFailure {
 [[nodiscard]] bool is_valid(const MessageScope& scope, const CallForReports& m);
 /// These messages name their sender, and no other field of them can be invalid.
 template <class M>
-requires IsIn<M, MessageList<StepQuery, NotifyRequest, Notice>>
+requires IsIn<M, TypeList<StepQuery, NotifyRequest, Notice>>
 [[nodiscard]] bool is_valid(const MessageScope& scope, const M& m) { return m.from == scope.from; }
 
 /// One call at a time; not thread-safe. See the concept Role for the functions.
 class Training {
  public:
   static constexpr std::string_view name = "training";
-  using Messages = Concat<MessageList<WorkerStatus, DealReport, NewDeal, DealReceived, BeginDeal,
-                                      RevisionRequest, CallForReports>,
+  using Messages = Concat<TypeList<WorkerStatus, DealReport, NewDeal, DealReceived, BeginDeal,
+                                   RevisionRequest, CallForReports>,
                           core::Messages, ExchangeMessages>;
   /// ObservedState is a part of the answer to a Snapshot.
-  using Outputs = MessageList<Plan, Compute, CutShort, Done, ObservedState>;
+  using Outputs = TypeList<Plan, Compute, CutShort, Done, ObservedState>;
   /// The observer asks for the states of this member's ranges by a Snapshot.
-  using Inputs = MessageList<PlanResult, ComputeResult, StepFailure, Snapshot>;
-  using Questions = MessageList<AskStep, AskSteps, AskValue>;
-  using Answers = MessageList<WorkerStep, StepsReport, Value>;
+  using Inputs = TypeList<PlanResult, ComputeResult, StepFailure, Snapshot>;
+  using Questions = TypeList<AskStep, AskSteps, AskValue>;
+  using Answers = TypeList<WorkerStep, StepsReport, Value>;
   using Options = TrainingOptions;
-  struct Spare {
-    Effects part;
+  struct Scratch {
+    Effects effects;
     ExchangeEffectLists exchange;
   };
-  using Context = RoleContext<Messages, Outputs, Spare>;
+  using Context = RoleContext<Messages, Outputs, Scratch>;
 
   Training(std::shared_ptr<const TrainingOptions> options, RoleSetup setup);
 
@@ -120,14 +120,14 @@ class Training {
   [[nodiscard]] bool on(const Context& context, MemberId from, const std::shared_ptr<const M>& m);
   /// The messages that the worker takes.
   template <class M>
-  requires IsIn<M, MessageList<Proceed, Stop, HandIn, StepQuery, StepAnswer, NotifyRequest, Notice>>
+  requires IsIn<M, TypeList<Proceed, Stop, HandIn, StepQuery, StepAnswer, NotifyRequest, Notice>>
   [[nodiscard]] bool on(const Context& context, MemberId, const M& message) {
     run_worker(context, [&](auto& worker, const auto& c) { worker.on(c, message); });
     return true;
   }
   /// The messages that the coordinator takes; the exchange takes Ended too.
   template <class M>
-  requires IsIn<M, MessageList<Arrived, Ended, BatchDone, WorkerStatus>>
+  requires IsIn<M, TypeList<Arrived, Ended, BatchDone, WorkerStatus>>
   [[nodiscard]] bool on(const Context& context, MemberId, const M& message) {
     if constexpr (std::is_same_v<M, Ended>)
       run_exchange(context, [&](auto& exchange, const auto& c) { exchange.on(c, message); });
@@ -245,7 +245,8 @@ class Training {
   }
   template <class Part, class Event>
   void run(const Context& context, Part& part, std::uint32_t key, Event event) {
-    Effects effects = context.spare == nullptr ? Effects{} : std::exchange(context.spare->part, {});
+    Effects effects =
+        context.scratch == nullptr ? Effects{} : std::exchange(context.scratch->effects, {});
     event(part, core::Context{context.now, context.random, effects});
     execute(context, std::move(effects), key);
   }
@@ -310,8 +311,8 @@ bool Training::run_exchange(const Context& context, Event event) {
       [&]<class E>(E& exchange) {
         using List = ExchangeEffects<typename E::Context::Messages>;
         List effects;
-        if (context.spare != nullptr)
-          effects = std::exchange(std::get<List>(context.spare->exchange), {});
+        if (context.scratch != nullptr)
+          effects = std::exchange(std::get<List>(context.scratch->exchange), {});
         const typename E::Context own{context.now, context.random, effects};
         bool result = true;
         if constexpr (std::is_void_v<decltype(event(exchange, own))>)
@@ -320,7 +321,8 @@ bool Training::run_exchange(const Context& context, Event event) {
           result = event(exchange, own);
         for (auto& effect : effects) std::visit([&](auto& e) { execute(context, e); }, effect);
         effects.clear();
-        if (context.spare != nullptr) std::get<List>(context.spare->exchange) = std::move(effects);
+        if (context.scratch != nullptr)
+          std::get<List>(context.scratch->exchange) = std::move(effects);
         return result;
       },
       exchange_);

@@ -84,8 +84,8 @@ struct CatchUpReply {
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.range, m.copy); }
 };
 
-using AllreduceMessages = MessageList<SumPiece, SumAck, RoundReport, CatchUpRequest, CatchUpReply>;
-using AllreduceContext = ExchangeContext<Concat<AllreduceMessages, MessageList<Ended>>>;
+using AllreduceMessages = TypeList<SumPiece, SumAck, RoundReport, CatchUpRequest, CatchUpReply>;
+using AllreduceContext = ExchangeContext<Concat<AllreduceMessages, TypeList<Ended>>>;
 
 // Each returns true if the sender may send the message.
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const SumPiece& piece);

@@ -6,8 +6,8 @@
 namespace starling::core {
 namespace {
 
-using collective::Action;
 using collective::Rank;
+using collective::ReceiveAction;
 
 }  // namespace
 
@@ -55,10 +55,12 @@ collective::Schedule sharded_schedule(std::span<const Rank> backups) {
     const Rank backup = backups[chunk];
     // Not every worker sends to the same one first.
     for (Rank k = 1; k < n; ++k) {
-      schedule.rounds[gradients_round].push_back({(chunk + k) % n, chunk, chunk, Action::add});
-      schedule.rounds[values_round].push_back({backup, (backup + k) % n, chunk, Action::copy});
+      schedule.rounds[gradients_round].push_back(
+          {(chunk + k) % n, chunk, chunk, ReceiveAction::add});
+      schedule.rounds[values_round].push_back(
+          {backup, (backup + k) % n, chunk, ReceiveAction::copy});
     }
-    schedule.rounds[sum_round].push_back({chunk, backup, chunk, Action::copy});
+    schedule.rounds[sum_round].push_back({chunk, backup, chunk, ReceiveAction::copy});
   }
   return schedule;
 }

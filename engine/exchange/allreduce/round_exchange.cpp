@@ -39,7 +39,7 @@ void RoundExchange::read(const Context& context, const Read& read) {
 void RoundExchange::write(const Context& context, Write write) {
   if (rounds_.sums_changes) {
     apply_to_own_copy(write);
-    if (write.step < next_round()) return context.out.push_back(Written{write.step});
+    if (write.step < next_round_step()) return context.out.push_back(Written{write.step});
     write.update = {};
   }
   write_ = std::move(write);
@@ -112,7 +112,7 @@ void RoundExchange::go_on(const Context& context) {
   const Write* write = next_write();
   const bool has_part = write != nullptr || (has_ended_ && !have_all_ended_);
   if (!has_part || sum_->is_complete() || !sum_->can_start()) return;
-  STARLING_CHECK(write == nullptr || write->step == next_round());
+  STARLING_CHECK(write == nullptr || write->step == next_round_step());
   run_sum(context, [&](auto& out) { start_sum(out); });
 }
 

@@ -61,7 +61,7 @@ class RoundExchange {
   static constexpr bool gathers = false;
   static constexpr bool is_barrier = true;
   static constexpr bool places_ranges = false;
-  static constexpr bool can_round = true;
+  static constexpr bool can_round_to_bf16 = true;
   /// Refuses more workers than a sum can have.
   [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
 
@@ -113,7 +113,8 @@ class RoundExchange {
   [[nodiscard]] Step synced_step() const { return synced_step_; }
   /// Returns a hash of what is equal in the copies of all workers after synced_step().
   [[nodiscard]] CopyHash copy_hash() const;
-  /// Returns how many steps of the worker its copy contains that no sum does.
+  /// Returns the number of the worker's steps since the last round, which only its own copy
+  /// contains.
   [[nodiscard]] Step own_steps() const { return own_.steps; }
   /// True if this member has an update that does not count yet.
   [[nodiscard]] bool is_writing() const { return write_.has_value(); }
@@ -129,7 +130,7 @@ class RoundExchange {
 
   [[nodiscard]] bool has_model() const { return !model_.empty(); }
   /// Returns the last step of the next round.
-  [[nodiscard]] Step next_round() const {
+  [[nodiscard]] Step next_round_step() const {
     return (synced_step_ / rounds_.every + 1) * rounds_.every;
   }
   [[nodiscard]] bool is_current(Epoch epoch) const { return epoch == configuration_->epoch; }
@@ -152,7 +153,7 @@ class RoundExchange {
   void ask_for_next_range(const Context& context);
   void install(const Context& context);
   void install_values();
-  /// True if the worker is to make its step with the present copy, or makes it.
+  /// True if the worker makes a step with the present copy, or is about to.
   [[nodiscard]] bool uses_copy() const { return overlapped_write_ && !write_ && !has_ended_; }
   /// Returns what this member gives to the next sum; nullptr if its worker has no update for it.
   [[nodiscard]] const Write* next_write() const;
@@ -201,8 +202,8 @@ class RoundExchange {
   collective::Rank rank_ = 0;
   /// nullptr unless the state of the optimizer is in shards.
   std::shared_ptr<const OptimizerShards> shards_;
-  /// The state of its shards after the round that the last change of the configuration aborted at
-  /// this member: another worker may have completed it before.
+  /// The state of its shards after the round that this member aborted when the configuration last
+  /// changed: another worker may have completed that round before.
   ShardState next_state_;
   /// The reports of the other workers, as far as they have come in this epoch.
   RoundReports reports_;

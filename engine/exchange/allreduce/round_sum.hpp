@@ -8,8 +8,8 @@
 /// So all learn from the sum itself whose updates it contains.
 ///
 /// With OptimizerShards, the workers that have the state of a range apply its sum, and all others
-/// get the new values in place of the sum. Each range is followed by the numbers of all
-/// workers then.
+/// get the new values in place of the sum. Each range is then followed by the
+/// numbers of steps and samples of all workers.
 ///
 /// With a SumResidual, each piece is sent with the precision of bfloat16. The rounding errors of
 /// the sums that a worker sends are added to its vector of the next round. A round's sum and all
@@ -47,7 +47,7 @@ struct SumResidual {
   /// The errors of the round in progress; empty if there is none.
   std::vector<float> pending;
 
-  /// The round in progress counts.
+  /// Call it when the round in progress is complete.
   void commit() {
     if (!pending.empty()) errors = std::exchange(pending, {});
   }
@@ -65,7 +65,7 @@ struct RoundSumOptions {
   /// The number of workers, and this one's position among them.
   std::size_t workers = 1;
   collective::Rank self = 0;
-  /// nullptr: elements are sent with all their bits. Requires else: they are floats.
+  /// nullptr: elements are sent with all their bits. If it is set, they must be floats.
   std::shared_ptr<SumResidual> residual = nullptr;
   /// Where the state of the optimizer is; nullptr: each worker has all of it. `algorithm` has no
   /// effect with shards.

@@ -72,8 +72,8 @@ struct CopyReply {
   static constexpr auto fields(auto& m) { return std::tie(m.range, m.copy); }
 };
 
-using BroadcastMessages = MessageList<Share, ShareApplied, CopyRequest, CopyReply>;
-using BroadcastContext = ExchangeContext<Concat<BroadcastMessages, MessageList<Ended>>>;
+using BroadcastMessages = TypeList<Share, ShareApplied, CopyRequest, CopyReply>;
+using BroadcastContext = ExchangeContext<Concat<BroadcastMessages, TypeList<Ended>>>;
 
 // Each returns true if the sender may send the message.
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const Share& share);

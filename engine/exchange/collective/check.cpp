@@ -91,7 +91,7 @@ class ChunkChecker {
       if (other == &scheduled) continue;
       if (other->move.to == scheduled.move.from)
         return at(scheduled, "reads what " + print(other->move) + " writes in the same round");
-      if (other->move.to == scheduled.move.to && scheduled.move.action == Action::copy)
+      if (other->move.to == scheduled.move.to && scheduled.move.action == ReceiveAction::copy)
         return at(scheduled, "writes what " + print(other->move) + " writes in the same round");
       if (other->move == scheduled.move) return at(scheduled, "is twice in the round");
     }
@@ -103,7 +103,7 @@ class ChunkChecker {
     Contributions& value = values_[scheduled.move.to];
     if (is_empty(sent))
       return at(scheduled, "member " + std::to_string(scheduled.move.from) + " has no value of it");
-    if (scheduled.move.action == Action::copy) {
+    if (scheduled.move.action == ReceiveAction::copy) {
       value = sent;
       return {};
     }

@@ -9,11 +9,11 @@
 /// allows, and several collectives run at a time. The result does not depend on the order in
 /// which messages arrive, not even in its last bit: a member adds in the order of the schedule.
 ///
-/// Bounds: a member sends slice s to another only when that one has finished slice s - window,
-/// which it says now and then (Ack); so no more than `window` slices of a collective wait
+/// Bounds: a member sends slice s to another only when that one has finished slice s - window; an
+/// Ack says so after every half window. So no more than `window` slices of a collective wait
 /// anywhere. A collective stays open until all receivers have finished it, and no more than
-/// `open_max` are open. No deadlock follows: the first slice that some member has not finished may
-/// be sent by all.
+/// `open_max` are open. No deadlock follows: every member may always send the lowest slice that any
+/// member has not finished.
 #pragma once
 
 #include <algorithm>
@@ -136,14 +136,14 @@ class Executor {
                    std::ranges::is_sorted(bounds) && bounds.back() == values.size());
     has_started_ = true;
     last_started_ = id;
-    Operation& operation = operations_[id];
-    operation.slices = static_cast<std::uint32_t>((bounds.size() - 1) / chunks);
-    operation.bounds = std::move(bounds);
-    operation.program = std::move(program);
-    operation.values = std::move(values);
-    for (const Rank to : operation.program->receivers) operation.finished_by[to] = 0;
+    OpenCollective& open = open_[id];
+    open.slices = static_cast<std::uint32_t>((bounds.size() - 1) / chunks);
+    open.bounds = std::move(bounds);
+    open.program = std::move(program);
+    open.values = std::move(values);
+    for (const Rank to : open.program->receivers) open.finished_by[to] = 0;
     auto early = early_.extract(id);
-    open_window(out, id, operation);
+    open_window(out, id, open);
     if (!early.empty())
       for (auto& [from, message] : early.mapped()) std::ignore = on(out, from, std::move(message));
     finish(out, id);
@@ -154,8 +154,8 @@ class Executor {
   [[nodiscard]] bool on(Effects<Element>& out, Rank from, Message<Element> message) {
     const CollectiveId id = std::visit([](const auto& m) { return m.collective; }, message);
     if (!has_started_ || id > last_started_) return keep_early(id, from, std::move(message));
-    const auto found = operations_.find(id);
-    if (found == operations_.end()) return false;
+    const auto found = open_.find(id);
+    if (found == open_.end()) return false;
     const bool is_valid = std::visit(
         [&](auto& m) { return on(out, id, found->second, from, std::move(m)); }, message);
     finish(out, id);
@@ -163,13 +163,13 @@ class Executor {
   }
 
   /// True if no collective can be started now.
-  [[nodiscard]] bool is_full() const { return operations_.size() >= options_.open_max; }
+  [[nodiscard]] bool is_full() const { return open_.size() >= options_.open_max; }
   /// Returns how many collectives are open: started, and not finished by all receivers.
-  [[nodiscard]] std::size_t open() const { return operations_.size(); }
+  [[nodiscard]] std::size_t open_count() const { return open_.size(); }
   /// Returns how many pieces have arrived before this member could use them.
   [[nodiscard]] std::size_t waiting_pieces() const {
     std::size_t pieces = 0;
-    for (const auto& [id, operation] : operations_) pieces += operation.arrived.size();
+    for (const auto& [id, open] : open_) pieces += open.arrived.size();
     for (const auto& [id, messages] : early_) pieces += messages.size();
     return pieces;
   }
@@ -179,13 +179,14 @@ class Executor {
   using Key = std::tuple<std::uint32_t, ChunkId, std::uint32_t, Rank>;
 
   /// A slice in progress.
-  struct Slice {
+  struct SliceState {
     /// By chunk: the next instruction.
     std::vector<std::size_t> next;
-    std::size_t unfinished = 0;
+    /// The number of chunks of which instructions are left.
+    std::size_t chunks_left = 0;
   };
 
-  struct Operation {
+  struct OpenCollective {
     std::shared_ptr<const Program> program;
     std::vector<Element> values;
     /// Where the slices begin: first those of the first chunk.
@@ -193,9 +194,10 @@ class Executor {
     /// The number of slices of each chunk.
     std::uint32_t slices = 1;
     /// The slices from `finished` on that are in progress.
-    std::deque<Slice> window;
+    std::deque<SliceState> in_progress;
     std::uint32_t finished = 0;
-    std::uint32_t announced = 0;
+    /// The number of slices in the last Ack.
+    std::uint32_t acked = 0;
     bool is_completed = false;
     std::map<Key, SharedElements<Element>> arrived;
     /// By receiver: how many slices it has finished.
@@ -208,64 +210,61 @@ class Executor {
     return true;
   }
 
-  bool on(Effects<Element>& out, CollectiveId id, Operation& operation, Rank from,
+  bool on(Effects<Element>& out, CollectiveId id, OpenCollective& open, Rank from,
           Piece<Element> piece) {
-    if (piece.slice < operation.finished || piece.slice >= operation.slices ||
-        piece.slice - operation.finished >= options_.window ||
-        piece.chunk >= operation.program->chunks.size() ||
-        piece.values.elements.size() != size_of(operation, piece.slice, piece.chunk))
+    if (piece.slice < open.finished || piece.slice >= open.slices ||
+        piece.slice - open.finished >= options_.window ||
+        piece.chunk >= open.program->chunks.size() ||
+        piece.values.elements.size() != size_of(open, piece.slice, piece.chunk))
       return false;
-    const auto& instructions = operation.program->instructions[piece.chunk];
+    const auto& instructions = open.program->instructions[piece.chunk];
     const bool is_expected = std::ranges::any_of(instructions, [&](const Instruction& i) {
       return i.kind == Instruction::Kind::receive && i.peer == from && i.round == piece.round;
     });
     if (!is_expected) return false;
-    operation.arrived[{piece.slice, piece.chunk, piece.round, from}] = std::move(piece.values);
-    execute(out, id, operation, piece.slice, piece.chunk);
+    open.arrived[{piece.slice, piece.chunk, piece.round, from}] = std::move(piece.values);
+    execute(out, id, open, piece.slice, piece.chunk);
     return true;
   }
 
-  bool on(Effects<Element>& out, CollectiveId id, Operation& operation, Rank from, Ack ack) {
-    const auto found = operation.finished_by.find(from);
-    if (found == operation.finished_by.end() || ack.slices > operation.slices) return false;
+  bool on(Effects<Element>& out, CollectiveId id, OpenCollective& open, Rank from, Ack ack) {
+    const auto found = open.finished_by.find(from);
+    if (found == open.finished_by.end() || ack.slices > open.slices) return false;
     found->second = std::max(found->second, ack.slices);
-    const std::uint32_t first = operation.finished;
-    for (std::uint32_t s = first; s < first + operation.window.size(); ++s)
-      for (ChunkId c = 0; c < operation.program->chunks.size(); ++c)
-        execute(out, id, operation, s, c);
+    const std::uint32_t first = open.finished;
+    for (std::uint32_t s = first; s < first + open.in_progress.size(); ++s)
+      for (ChunkId c = 0; c < open.program->chunks.size(); ++c) execute(out, id, open, s, c);
     return true;
   }
 
-  [[nodiscard]] static std::size_t begin_of(const Operation& operation, std::uint32_t slice,
+  [[nodiscard]] static std::size_t begin_of(const OpenCollective& open, std::uint32_t slice,
                                             ChunkId chunk) {
-    return operation.bounds[std::size_t{chunk} * operation.slices + slice];
+    return open.bounds[std::size_t{chunk} * open.slices + slice];
   }
-  [[nodiscard]] static std::size_t size_of(const Operation& operation, std::uint32_t slice,
+  [[nodiscard]] static std::size_t size_of(const OpenCollective& open, std::uint32_t slice,
                                            ChunkId chunk) {
-    return operation.bounds[std::size_t{chunk} * operation.slices + slice + 1] -
-           begin_of(operation, slice, chunk);
+    return open.bounds[std::size_t{chunk} * open.slices + slice + 1] - begin_of(open, slice, chunk);
   }
 
   /// Executes the instructions of one slice of a chunk as far as possible.
-  void execute(Effects<Element>& out, CollectiveId id, Operation& operation, std::uint32_t s,
+  void execute(Effects<Element>& out, CollectiveId id, OpenCollective& open, std::uint32_t s,
                ChunkId chunk) {
-    Slice& slice = operation.window[s - operation.finished];
-    const auto& instructions = operation.program->instructions[chunk];
+    SliceState& slice = open.in_progress[s - open.finished];
+    const auto& instructions = open.program->instructions[chunk];
     std::size_t& next = slice.next[chunk];
     if (next == instructions.size()) return;
     for (; next < instructions.size(); ++next)
-      if (!execute(out, id, operation, s, chunk, instructions[next])) return;
-    --slice.unfinished;
+      if (!execute(out, id, open, s, chunk, instructions[next])) return;
+    --slice.chunks_left;
   }
 
   /// Executes one instruction. Returns false if it must wait.
-  bool execute(Effects<Element>& out, CollectiveId id, Operation& operation, std::uint32_t s,
+  bool execute(Effects<Element>& out, CollectiveId id, OpenCollective& open, std::uint32_t s,
                ChunkId chunk, const Instruction& instruction) {
-    const SliceId slice{chunk, s, begin_of(operation, s, chunk)};
-    const auto elements =
-        std::span{operation.values}.subspan(slice.first, size_of(operation, s, chunk));
+    const SliceId slice{chunk, s, begin_of(open, s, chunk)};
+    const auto elements = std::span{open.values}.subspan(slice.first, size_of(open, s, chunk));
     if (instruction.kind == Instruction::Kind::send) {
-      if (s >= operation.finished_by.at(instruction.peer) + options_.window) return false;
+      if (s >= open.finished_by.at(instruction.peer) + options_.window) return false;
       if (hook_) hook_(instruction, slice, elements);
       out.push_back(Send<Element>{
           instruction.peer,
@@ -273,64 +272,63 @@ class Executor {
                          SharedElements<Element>::of({elements.begin(), elements.end()})}});
       return true;
     }
-    const auto found = operation.arrived.find({s, chunk, instruction.round, instruction.peer});
-    if (found == operation.arrived.end()) return false;
+    const auto found = open.arrived.find({s, chunk, instruction.round, instruction.peer});
+    if (found == open.arrived.end()) return false;
     const std::span<const Element> values = found->second.elements;
-    if (instruction.action == Action::copy)
+    if (instruction.action == ReceiveAction::copy)
       std::ranges::copy(values, elements.begin());
     else
       std::ranges::transform(elements, values, elements.begin(),
                              [](Element a, const Element& b) { return a += b; });
-    operation.arrived.erase(found);
+    open.arrived.erase(found);
     if (hook_) hook_(instruction, slice, elements);
     return true;
   }
 
   /// Begins slices until the window is full or all are in progress.
-  void open_window(Effects<Element>& out, CollectiveId id, Operation& operation) {
-    const std::size_t chunks = operation.program->chunks.size();
-    while (operation.window.size() < options_.window &&
-           operation.finished + operation.window.size() < operation.slices) {
-      const auto s = static_cast<std::uint32_t>(operation.finished + operation.window.size());
-      Slice& slice = operation.window.emplace_back();
+  void open_window(Effects<Element>& out, CollectiveId id, OpenCollective& open) {
+    const std::size_t chunks = open.program->chunks.size();
+    while (open.in_progress.size() < options_.window &&
+           open.finished + open.in_progress.size() < open.slices) {
+      const auto s = static_cast<std::uint32_t>(open.finished + open.in_progress.size());
+      SliceState& slice = open.in_progress.emplace_back();
       slice.next.assign(chunks, 0);
-      for (const auto& instructions : operation.program->instructions)
-        slice.unfinished += instructions.empty() ? 0 : 1;
+      for (const auto& instructions : open.program->instructions)
+        slice.chunks_left += instructions.empty() ? 0 : 1;
       // Members begin with different chunks, so that they do not all send to the same one first.
       for (ChunkId c = 0; c < chunks; ++c)
-        execute(out, id, operation, s,
-                static_cast<ChunkId>((operation.program->self + 1 + c) % chunks));
+        execute(out, id, open, s, static_cast<ChunkId>((open.program->self + 1 + c) % chunks));
     }
   }
 
   /// Removes finished slices, tells the senders, and ends the collective after the last slice.
   void finish(Effects<Element>& out, CollectiveId id) {
-    const auto found = operations_.find(id);
-    if (found == operations_.end()) return;  // finished by a message that had come early
-    Operation& operation = found->second;
-    while (!operation.window.empty() && operation.window.front().unfinished == 0) {
-      operation.window.pop_front();
-      ++operation.finished;
-      open_window(out, id, operation);
+    const auto found = open_.find(id);
+    if (found == open_.end()) return;  // finished by a message that had come early
+    OpenCollective& open = found->second;
+    while (!open.in_progress.empty() && open.in_progress.front().chunks_left == 0) {
+      open.in_progress.pop_front();
+      ++open.finished;
+      open_window(out, id, open);
     }
-    const bool is_last = operation.finished == operation.slices;
-    if (operation.announced < operation.finished &&
-        (is_last || operation.finished - operation.announced >= (options_.window + 1) / 2)) {
-      operation.announced = operation.finished;
-      for (const Rank to : operation.program->senders)
-        out.push_back(Send<Element>{to, Ack{id, operation.finished}});
+    const bool is_last = open.finished == open.slices;
+    if (open.acked < open.finished &&
+        (is_last || open.finished - open.acked >= (options_.window + 1) / 2)) {
+      open.acked = open.finished;
+      for (const Rank to : open.program->senders)
+        out.push_back(Send<Element>{to, Ack{id, open.finished}});
     }
     if (!is_last) return;
-    if (!std::exchange(operation.is_completed, true))
-      out.push_back(Completed<Element>{id, std::move(operation.values)});
-    if (std::ranges::all_of(operation.finished_by,
-                            [&](const auto& f) { return f.second == operation.slices; }))
-      operations_.erase(found);
+    if (!std::exchange(open.is_completed, true))
+      out.push_back(Completed<Element>{id, std::move(open.values)});
+    if (std::ranges::all_of(open.finished_by,
+                            [&](const auto& f) { return f.second == open.slices; }))
+      open_.erase(found);
   }
 
   ExecutorOptions options_;
   Hook hook_;
-  std::map<CollectiveId, Operation> operations_;
+  std::map<CollectiveId, OpenCollective> open_;
   /// Messages of collectives that this member has not started.
   std::map<CollectiveId, std::vector<std::pair<Rank, Message<Element>>>> early_;
   bool has_started_ = false;

@@ -74,8 +74,8 @@ void drop_empty(std::vector<ScheduledMove>& route, const Chunk& chunk, std::size
       Move move = scheduled->move;
       const std::size_t carried = before[move.from];
       if (carried == 0 || held[move.to] == all) continue;
-      if (held[move.to] == 0) move.action = Action::copy;
-      held[move.to] = move.action == Action::add ? held[move.to] + carried : carried;
+      if (held[move.to] == 0) move.action = ReceiveAction::copy;
+      held[move.to] = move.action == ReceiveAction::add ? held[move.to] + carried : carried;
       kept.push_back({round, move});
     }
     begin = end;
@@ -92,7 +92,7 @@ void drop_needless(std::vector<ScheduledMove>& route, const Chunk& chunk, std::s
   for (auto scheduled = route.rbegin(); scheduled != route.rend(); ++scheduled) {
     if (!is_needed[scheduled->move.to]) continue;
     is_needed[scheduled->move.from] = true;
-    if (scheduled->move.action == Action::copy) is_needed[scheduled->move.to] = false;
+    if (scheduled->move.action == ReceiveAction::copy) is_needed[scheduled->move.to] = false;
     kept.push_back(*scheduled);
   }
   route.assign(kept.rbegin(), kept.rend());

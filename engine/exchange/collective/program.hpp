@@ -14,7 +14,7 @@ struct Instruction {
   enum class Kind : std::uint8_t { send, receive };
 
   Kind kind;
-  Action action;
+  ReceiveAction action;
   Rank peer;
   /// The round in the schedule; names the message.
   std::uint32_t round;

@@ -18,7 +18,7 @@ Schedule with_broadcast(Schedule reduce) {
     Round back = reduce.rounds[r];
     for (Move& move : back) {
       std::swap(move.from, move.to);
-      move.action = Action::copy;
+      move.action = ReceiveAction::copy;
     }
     reduce.rounds.push_back(std::move(back));
   }
@@ -88,7 +88,7 @@ std::size_t count_moves(const Schedule& schedule) {
 
 std::string print(const Move& move) {
   return std::to_string(move.from) + " -> " + std::to_string(move.to) +
-         (move.action == Action::add ? " adds chunk " : " copies chunk ") +
+         (move.action == ReceiveAction::add ? " adds chunk " : " copies chunk ") +
          std::to_string(move.chunk);
 }
 

@@ -35,14 +35,14 @@ struct Chunk {
 };
 
 /// How a receiver changes its chunk by the one that arrives.
-enum class Action : std::uint8_t { copy, add };
+enum class ReceiveAction : std::uint8_t { copy, add };
 
 /// One chunk, as its sender has it before the round, goes to one receiver.
 struct Move {
   Rank from;
   Rank to;
   ChunkId chunk;
-  Action action;
+  ReceiveAction action;
   /// The port that the message leaves and enters by, if members have several.
   std::uint8_t port = 0;
 

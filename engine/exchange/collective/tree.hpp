@@ -45,7 +45,7 @@ struct Tree {
     if (schedule.rounds.size() < rounds) schedule.rounds.resize(rounds);
     for (Rank i = 0; i < tree.parents.size(); ++i)
       if (tree.parents[i] != i)
-        schedule.rounds[height[i]].push_back({i, tree.parents[i], chunk, Action::add});
+        schedule.rounds[height[i]].push_back({i, tree.parents[i], chunk, ReceiveAction::add});
   }
   return schedule;
 }

@@ -58,7 +58,7 @@ class GossipExchange : public WorkerModel {
                                                              "lag=1"};
   static constexpr std::string_view summary =
       "every worker has the whole model, and after each step another one mixes it in";
-  static constexpr bool can_round = true;
+  static constexpr bool can_round_to_bf16 = true;
   /// A worker that runs keeps at least this weight of each range: half of the mean. Else a worker
   /// that is faster than those that send to it would have ever less, and the effect of its update
   /// on its own values is the inverse of it: they would leave the region in which the learning rate

@@ -46,9 +46,8 @@ struct GossipReceived {
   static constexpr auto fields(auto& m) { return std::tie(m.step); }
 };
 
-using GossipMessages =
-    MessageList<PushSum, KnownProgress, GossipReceived, ModelRequest, ModelReply>;
-using GossipContext = ExchangeContext<Concat<GossipMessages, MessageList<Ended>>>;
+using GossipMessages = TypeList<PushSum, KnownProgress, GossipReceived, ModelRequest, ModelReply>;
+using GossipContext = ExchangeContext<Concat<GossipMessages, TypeList<Ended>>>;
 
 // Each returns true if the sender may send the message.
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const PushSum& sent);

@@ -52,8 +52,8 @@ struct LeaderReply {
 };
 
 using LeaderMessages =
-    MessageList<LossReport, LossReceived, LeaderRequest, LeaderReply, ModelRequest, ModelReply>;
-using LeaderContext = ExchangeContext<Concat<LeaderMessages, MessageList<Ended>>>;
+    TypeList<LossReport, LossReceived, LeaderRequest, LeaderReply, ModelRequest, ModelReply>;
+using LeaderContext = ExchangeContext<Concat<LeaderMessages, TypeList<Ended>>>;
 
 // Each returns true if the sender may send the message.
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const LossReport& report);

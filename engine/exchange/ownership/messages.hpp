@@ -133,7 +133,7 @@ struct Held {
   static constexpr auto fields(auto& m) { return std::tie(m.range, m.owner_epoch, m.number); }
 };
 
-using OwnershipMessages = MessageList<Pull, Value, Push, Ack, Install, Forward, Held>;
-using OwnershipContext = ExchangeContext<Concat<OwnershipMessages, MessageList<Ended>>>;
+using OwnershipMessages = TypeList<Pull, Value, Push, Ack, Install, Forward, Held>;
+using OwnershipContext = ExchangeContext<Concat<OwnershipMessages, TypeList<Ended>>>;
 
 }  // namespace starling::core

@@ -32,13 +32,13 @@ std::size_t Shard::count_missing(const HeldRange& range) {
 
 void Shard::complete_rounds(const OwnershipContext& context, RangeId id, HeldRange& range) {
   const auto is_filled = [](const auto& queue) { return !queue.empty(); };
-  // If all workers of a round are gone, it is completed without pushes if workers have joined for a
-  // later round.
-  const auto joined_later = [&](const auto& awaited) {
+  // A round that awaits no worker is completed without pushes, but only when some worker has joined
+  // for a later round.
+  const auto joins_later_round = [&](const auto& awaited) {
     return awaited && awaited->after_round > range.round;
   };
   while (range.missing_pushes == 0 && (std::ranges::any_of(range.queued_pushes, is_filled) ||
-                                       std::ranges::any_of(range.awaited, joined_later))) {
+                                       std::ranges::any_of(range.awaited, joins_later_round))) {
     apply_round(id, range);
     range.missing_pushes = count_missing(range);
     for (const Pull& pull : range.waiting_pulls)
@@ -52,16 +52,16 @@ void Shard::complete_rounds(const OwnershipContext& context, RangeId id, HeldRan
 
 void Shard::apply_round(RangeId id, HeldRange& range) {
   std::vector<Push> pushes;
-  std::vector<RoundPart> round;
+  std::vector<RoundPart> parts;
   ++range.round;
   for (auto& queue : range.queued_pushes) {
     if (queue.empty()) continue;
     STARLING_CHECK(queue.front().step == range.round);
-    round.push_back({queue.front().update, queue.front().samples});
+    parts.push_back({queue.front().update, queue.front().samples});
     pushes.push_back(std::move(queue.front()));
     queue.erase(queue.begin());
   }
-  options_.applier->apply_round(*options_.layout, id, range.values, round, round_scratch_);
+  options_.applier->apply_round(*options_.layout, id, range.values, parts, round_scratch_);
   for (const Push& push : pushes) count_samples(push, range);
 }
 
@@ -87,7 +87,8 @@ void Shard::await_only(const OwnershipContext& context, RangeId id,
   complete_rounds(context, id, range);
 }
 
-/// Handles the entry of a worker that joins: rounds after push.step await its pushes.
+/// Handles the Enter of a joining worker: the rounds after push.step await its pushes. Completes
+/// the rounds that can be completed.
 PushResult Shard::add_joiner(const OwnershipContext& context, const Push& push, HeldRange& range) {
   LedgerEntry& last = range.ledger[push.worker];
   if (push.incarnation < last.incarnation) return PushResult::refused;

@@ -13,7 +13,7 @@
 #include "starling/engine/flow/plan/kept_outputs.hpp"
 #include "starling/engine/flow/plan/progress.hpp"
 #include "starling/engine/flow/plan/stage.hpp"
-#include "starling/engine/flow/plan/storage.hpp"
+#include "starling/engine/flow/plan/task_memory.hpp"
 
 namespace starling::flow {
 
@@ -27,12 +27,12 @@ class Task {
  public:
   /// `inputs` has the outputs of the stage's inputs, in their order. `is_stopped` may be null; it
   /// is asked now and then, and once it returns true, the task ends with a TaskFailure.
-  Task(Part part, bool is_last_attempt, std::vector<StageOutputs> inputs, Storage& storage,
+  Task(Part part, bool is_last_attempt, std::vector<StageOutputs> inputs, TaskMemory& memory,
        std::shared_ptr<SpillFile> file, const std::function<bool()>& is_stopped = {})
       : part_(part),
         is_last_attempt_(is_last_attempt),
         inputs_(std::move(inputs)),
-        storage_(storage),
+        memory_(memory),
         file_(std::move(file)),
         is_stopped_(is_stopped) {}
 
@@ -55,7 +55,7 @@ class Task {
     return {};
   }
 
-  [[nodiscard]] Storage& storage() const noexcept { return storage_; }
+  [[nodiscard]] TaskMemory& memory() const noexcept { return memory_; }
   /// The file to which tasks of this stage spill.
   [[nodiscard]] const std::shared_ptr<SpillFile>& file() const noexcept { return file_; }
 
@@ -80,7 +80,7 @@ class Task {
   Part part_;
   bool is_last_attempt_;
   std::vector<StageOutputs> inputs_;
-  Storage& storage_;
+  TaskMemory& memory_;
   std::shared_ptr<SpillFile> file_;
   std::function<bool()> is_stopped_;
   /// Counting changes nothing that a function of a task can see.

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "starling/engine/flow/plan/storage.hpp"
+#include "starling/engine/flow/plan/task_memory.hpp"
 #include "starling/engine/flow/values/codec.hpp"
 
 namespace starling::flow {

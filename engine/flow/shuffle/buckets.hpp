@@ -103,7 +103,7 @@ class SortingBuffer {
 };
 
 /// Collects the records of a task in a buffer for each part of the next stage. When the buffers
-/// take more than Storage::buffer_bytes(), they become runs.
+/// take more than TaskMemory::buffer_bytes(), they become runs.
 template <class R, class Buffer>
 class BucketWriter {
  public:
@@ -119,7 +119,7 @@ class BucketWriter {
   template <class... Fields>
   void add(Part bucket, Fields&&... fields) {
     bytes_ += buffers_[bucket].add(std::forward<Fields>(fields)...);
-    if (bytes_ > task_.storage().buffer_bytes()) flush();
+    if (bytes_ > task_.memory().buffer_bytes()) flush();
   }
 
   [[nodiscard]] Buckets<R> finish() {

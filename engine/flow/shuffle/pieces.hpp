@@ -67,7 +67,7 @@ class BucketPieceWriter : public PieceWriter {
     if (!bytes.empty()) blocks_.in_memory.emplace_back(bytes.begin(), bytes.end());
     bytes_ += bytes.size();
     // The sender's runs are not longer than this, unless one record is.
-    if (bytes_ > 4 * task_.storage().buffer_bytes()) end_run();
+    if (bytes_ > 4 * task_.memory().buffer_bytes()) end_run();
   }
   [[nodiscard]] Output finish() override {
     end_run();

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "starling/engine/flow/plan/storage.hpp"
 #include "starling/engine/flow/plan/task.hpp"
+#include "starling/engine/flow/plan/task_memory.hpp"
 #include "starling/engine/flow/shuffle/block.hpp"
 
 namespace starling::flow {
@@ -19,12 +19,12 @@ namespace starling::flow {
 template <class R>
 struct Run : Blocks {};
 
-/// Makes a run of blocks in memory. They stay there if the storage has enough, and are spilled
+/// Makes a run of blocks in memory. They stay there if the memory limit allows, and are spilled
 /// otherwise.
 template <class R>
 [[nodiscard]] Run<R> make_run(const Task& task, Blocks blocks) {
   const std::size_t size = size_of(blocks.in_memory);
-  blocks.memory = task.storage().reserve(size);
+  blocks.memory = task.memory().reserve(size);
   if (blocks.memory) return {std::move(blocks)};
   Blocks spilled;
   spilled.spilled = SpilledBlocks{task.file()};

@@ -73,8 +73,8 @@ constexpr std::array<std::string_view, 18> scenario_keys{
     "workers",     "servers",    "ranges",   "copies",  "steps",      "loss",
     "duplication", "reordering", "latency",  "compute", "straggling", "beyond"};
 
-/// These limits ensure that a run can finish in the virtual time that it has after the last fault,
-/// 120 s: with all values at their limits it takes about 80 s.
+/// A run must finish within 120 s of virtual time after its last fault. With all values at these
+/// limits, it takes about 80 s.
 constexpr core::Step steps_max = 30;
 constexpr std::uint32_t ranges_max = 16;
 constexpr std::uint32_t copies_max = 4;
@@ -83,7 +83,7 @@ constexpr Time latency_max = 2ms;
 constexpr Time compute_max = 100ms;
 constexpr double straggling_max = 10;
 /// The most time in which worker 0 computes all its steps.
-constexpr Time computing_max = 15s;
+constexpr Time total_compute_max = 15s;
 /// The latest `at` and the longest `lasts` of a fault.
 constexpr Time fault_time_max = 60s;
 constexpr std::size_t faults_max = 64;
@@ -134,10 +134,11 @@ Result<Fault> parse_fault(std::string_view text) {
 
 /// Checks the last line, which is the number of faults. If it is not the number of faults above it,
 /// a part of the file is missing.
-Result<void> check_count(const Scenario& scenario, std::string_view value) {
+Result<void> check_fault_count(const Scenario& scenario, std::string_view value) {
   const std::string count = std::to_string(scenario.faults.size());
   if (value == count) return {};
-  return Error{quote(value) + ", but " + count + " of them are above; valid: the whole file"};
+  return Error{quote(value) + ", but " + count +
+               " of them are above; valid: the whole file, as chaos writes it"};
 }
 
 Error missing(std::string_view key) {
@@ -210,7 +211,7 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
   if (key == "compute") return set_time(scenario.compute, value, compute_max);
   if (key == "straggling") return set_number(scenario.straggling, value, 0.01, straggling_max);
   if (key == "beyond") return set_yes_or_no(scenario.exceeds_fault_budget, value);
-  if (key == "faults") return check_count(scenario, value);
+  if (key == "faults") return check_fault_count(scenario, value);
   if (key == "fault") {
     auto fault = parse_fault(value);
     if (!fault) return std::move(fault).error();
@@ -265,11 +266,12 @@ Result<void> check(const Scenario& scenario) {
     return Error{"copies " + std::to_string(scenario.replication_factor) + ", and " +
                  std::to_string(owners) +
                  " nodes that own ranges; valid: at most as many copies as these nodes"};
-  const double computing = static_cast<double>(scenario.steps) *
-                           static_cast<double>(scenario.compute.count()) *
-                           std::max(1.0, scenario.straggling);
-  if (computing > static_cast<double>(computing_max.count()))
-    return Error{"steps x compute x straggling takes longer than " + print_duration(computing_max) +
+  const double total_compute = static_cast<double>(scenario.steps) *
+                               static_cast<double>(scenario.compute.count()) *
+                               std::max(1.0, scenario.straggling);
+  if (total_compute > static_cast<double>(total_compute_max.count()))
+    return Error{"steps x compute x straggling takes longer than " +
+                 print_duration(total_compute_max) +
                  " of virtual time; valid: less of one of them"};
   return {};
 }

@@ -174,7 +174,7 @@ template <class Call>
 void Protocol::run_member(MemberId id, Call call) {
   Node& node = nodes_[id];
   effects_.clear();
-  std::invoke(call, *node.core, MemberContext{now(), node.random, effects_, &spare_});
+  std::invoke(call, *node.core, MemberContext{now(), node.random, effects_, &scratch_});
   follow_step(id);
   for (core::MemberEffect& effect : effects_)
     std::visit([this, id](auto& e) { execute(id, e); }, effect);

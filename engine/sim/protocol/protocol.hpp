@@ -330,7 +330,7 @@ class Protocol {
   bool is_over_ = false;
   std::string error_;
   core::MemberEffects effects_;
-  core::SpareEffects spare_;
+  core::EffectScratch scratch_;
 };
 
 }  // namespace starling::sim

@@ -32,7 +32,7 @@ constexpr bool is_barrier_control() {
 }
 
 template <class... Ms>
-constexpr std::array<Kind, message_kinds> kinds_of(core::MessageList<Ms...>) {
+constexpr std::array<Kind, message_kinds> kinds_of(core::TypeList<Ms...>) {
   return {Kind{name_of<Ms>(), is_barrier_control<Ms>()}...};
 }
 

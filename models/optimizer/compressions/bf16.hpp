@@ -1,6 +1,6 @@
 #pragma once
 
-#include "starling/models/optimizer/compressions/compression_rule.hpp"
+#include "starling/models/optimizer/compressions/compression_method.hpp"
 
 namespace starling::models {
 
@@ -9,7 +9,7 @@ namespace starling::models {
 struct Bf16 {
   static constexpr std::string_view name = "bf16";
   static constexpr std::string_view example = "bf16";
-  static constexpr bool sends_few_elements = false;
+  static constexpr bool sends_sparse = false;
 
   static Bf16 parse(SpecReader&) { return {}; }
   [[nodiscard]] std::string options() const { return {}; }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "starling/models/optimizer/compressions/compression_rule.hpp"
+#include "starling/models/optimizer/compressions/compression_method.hpp"
 
 namespace starling::models {
 
@@ -10,7 +10,7 @@ namespace starling::models {
 struct NoCompression {
   static constexpr std::string_view name = "none";
   static constexpr std::string_view example = "none";
-  static constexpr bool sends_few_elements = false;
+  static constexpr bool sends_sparse = false;
 
   static NoCompression parse(SpecReader&) { return {}; }
   [[nodiscard]] std::string options() const { return {}; }

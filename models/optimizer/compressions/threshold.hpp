@@ -1,6 +1,6 @@
 #pragma once
 
-#include "starling/models/optimizer/compressions/compression_rule.hpp"
+#include "starling/models/optimizer/compressions/compression_method.hpp"
 
 namespace starling::models {
 
@@ -13,7 +13,7 @@ namespace starling::models {
 struct Threshold {
   static constexpr std::string_view name = "threshold";
   static constexpr std::string_view example = "threshold:t=0.001[,signs]";
-  static constexpr bool sends_few_elements = true;
+  static constexpr bool sends_sparse = true;
 
   enum class Form { values, signs };
   /// At least 0; for the form `signs`, above 0.

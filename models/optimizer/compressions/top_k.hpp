@@ -1,6 +1,6 @@
 #pragma once
 
-#include "starling/models/optimizer/compressions/compression_rule.hpp"
+#include "starling/models/optimizer/compressions/compression_method.hpp"
 
 namespace starling::models {
 
@@ -10,7 +10,7 @@ namespace starling::models {
 struct TopK {
   static constexpr std::string_view name = "topk";
   static constexpr std::string_view example = "topk:share=1%";
-  static constexpr bool sends_few_elements = true;
+  static constexpr bool sends_sparse = true;
 
   /// In (0, 1].
   double share = 0.01;

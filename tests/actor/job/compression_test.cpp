@@ -79,7 +79,7 @@ void CompressedMatrix::expect_training_or_reason(const TrainOptions& options) {
   const auto outcome = train_softmax(options);
   const core::ExchangeType& type = core::exchange_type(options.job.exchange);
   const bool rounds = std::holds_alternative<models::Bf16>(options.compression);
-  if ((type.content == core::ExchangeContent::models && !(rounds && type.can_round)) ||
+  if ((type.content == core::ExchangeContent::models && !(rounds && type.can_round_to_bf16)) ||
       barrier::moves_with_descent(options.job.barrier)) {
     ASSERT_FALSE(outcome.ok());
     EXPECT_EQ(outcome.error().message.find("compression " + models::print(options.compression)), 0U)

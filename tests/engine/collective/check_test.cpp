@@ -61,7 +61,7 @@ TEST(Operations, DropTheMovesThatCarryNothing) {
   const Schedule broadcast = make(Ring{}, 5, Operation::broadcast, 3);
   EXPECT_EQ(count_moves(broadcast), 4 * broadcast.chunks.size());
   for (const Round& round : broadcast.rounds)
-    for (const Move& move : round) EXPECT_EQ(move.action, Action::copy);
+    for (const Move& move : round) EXPECT_EQ(move.action, ReceiveAction::copy);
   // Half of an all-reduce.
   EXPECT_EQ(make(Ring{}, 5, Operation::reduce_scatter).rounds.size(), 4U);
   EXPECT_EQ(make(Halving{}, 8, Operation::all_gather).rounds.size(), 3U);
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "chunk 3 at member 0 lacks the contribution of members 1, 2, 3"},
         Sabotage{"DoubledAdd",
                  [](Schedule& s) {
-                   s.rounds[1].push_back({1, 2, 0, Action::add});
+                   s.rounds[1].push_back({1, 2, 0, ReceiveAction::add});
                  },
                  "round 2: 2 -> 3 adds chunk 0: reads what 1 -> 2 adds chunk 0 writes in the same "
                  "round"},
@@ -110,12 +110,14 @@ INSTANTIATE_TEST_SUITE_P(
                  "round 1: 1 -> 2 adds chunk 0: is twice in the round"},
         Sabotage{"AddInALaterRoundToo",
                  [](Schedule& s) {
-                   s.rounds[2].push_back({1, 0, 0, Action::add});
+                   s.rounds[2].push_back({1, 0, 0, ReceiveAction::add});
                  },
                  "round 3: 1 -> 0 adds chunk 0: counts the contribution of member 1 twice"},
-        Sabotage{"CopyBecomesAdd", [](Schedule& s) { s.rounds[3].front().action = Action::add; },
+        Sabotage{"CopyBecomesAdd",
+                 [](Schedule& s) { s.rounds[3].front().action = ReceiveAction::add; },
                  "round 4: 0 -> 3 adds chunk 0: counts the contribution of members 1, 2, 3 twice"},
-        Sabotage{"AddBecomesCopy", [](Schedule& s) { s.rounds[1].front().action = Action::copy; },
+        Sabotage{"AddBecomesCopy",
+                 [](Schedule& s) { s.rounds[1].front().action = ReceiveAction::copy; },
                  "chunk 0 at member 0 lacks the contribution of member 3"},
         Sabotage{"ReadAfterWrite",
                  [](Schedule& s) {
@@ -126,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "round"},
         Sabotage{"TwoWritesOfACopy",
                  [](Schedule& s) {
-                   s.rounds[4].push_back({0, 2, 0, Action::add});
+                   s.rounds[4].push_back({0, 2, 0, ReceiveAction::add});
                  },
                  "round 5: 3 -> 2 copies chunk 0: writes what 0 -> 2 adds chunk 0 writes in the "
                  "same round"},
@@ -164,7 +166,7 @@ TEST(Sabotage, EachDoubledMoveOfAnyScheduleIsNamed) {
     const Schedule schedule = make(algorithm, 9);
     for (std::size_t r = 0; r < schedule.rounds.size(); ++r)
       for (const Move& move : schedule.rounds[r]) {
-        if (move.action == Action::copy) continue;  // harmless in a round of its own
+        if (move.action == ReceiveAction::copy) continue;  // harmless in a round of its own
         Schedule bad = schedule;
         bad.rounds.insert(bad.rounds.begin() + static_cast<std::ptrdiff_t>(r + 1), Round{move});
         ASSERT_FALSE(check(bad)) << print(algorithm) << " " << print(move);

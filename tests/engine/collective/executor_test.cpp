@@ -154,9 +154,9 @@ TEST_F(ExecutorAlone, SendsAddsAndCompletes) {
   EXPECT_TRUE(executor_.on(effects_, 1, piece({5, 0, 0, 0, {}}, {10})));
   ASSERT_EQ(effects_.size(), 3U);  // the sum of chunk 0, the progress, the result
   EXPECT_EQ(std::get<Completed<float>>(effects_[2]).values, (std::vector<float>{11, 12}));
-  EXPECT_EQ(executor_.open(), 1U);
+  EXPECT_EQ(executor_.open_count(), 1U);
   EXPECT_TRUE(executor_.on(effects_, 1, Ack{5, 1}));
-  EXPECT_EQ(executor_.open(), 0U);
+  EXPECT_EQ(executor_.open_count(), 0U);
 }
 
 TEST_F(ExecutorAlone, RefusesWhatNoCorrectMemberSends) {

@@ -30,7 +30,7 @@ Vectors<Element> execute_in_order(const Schedule& schedule, Vectors<Element> val
     for (const Move& move : round)
       for (std::size_t i = bounds[move.chunk]; i < bounds[move.chunk + 1]; ++i) {
         Element& element = values[move.to][i];
-        if (move.action == Action::copy)
+        if (move.action == ReceiveAction::copy)
           element = before[move.from][i];
         else
           element += before[move.from][i];
@@ -105,7 +105,7 @@ class SimulatedMembers {
   /// Expects that all collectives have ended at all members, and that nothing is left.
   void expect_settled() const {
     for (const auto& executor : executors_) {
-      EXPECT_EQ(executor.open(), 0U);
+      EXPECT_EQ(executor.open_count(), 0U);
       EXPECT_EQ(executor.waiting_pieces(), 0U);
     }
   }
@@ -148,7 +148,7 @@ class SimulatedMembers {
          starts.pop_front())
       executor.start(effects, starts.front().id, starts.front().program,
                      std::move(starts.front().values), starts.front().slices);
-    most_open_ = std::max(most_open_, executor.open());
+    most_open_ = std::max(most_open_, executor.open_count());
     most_waiting_ = std::max(most_waiting_, executor.waiting_pieces());
     execute(event.member, effects);
   }

@@ -153,9 +153,7 @@ std::string to_text(const Effect& effect) {
 }
 
 std::string to_text(const OwnershipEffect& effect) {
-  const auto is_to_owner = []<class M>(const M&) {
-    return IsIn<M, MessageList<Pull, Push, Ended>>;
-  };
+  const auto is_to_owner = []<class M>(const M&) { return IsIn<M, TypeList<Pull, Push, Ended>>; };
   return std::visit(
       Overloaded{[&](const SendToMember<OwnershipContext::Messages>& e) {
                    return (std::visit(is_to_owner, e.message) ? "send owner " : "send worker ") +

@@ -11,7 +11,7 @@ namespace starling::core {
 
 /// The messages in transcripts.
 using TranscriptMessage =
-    AnyOf<Concat<Messages, MessageList<Pull, Value, Push, Ack, Snapshot, RangeState>>>;
+    AnyOf<Concat<Messages, TypeList<Pull, Value, Push, Ack, Snapshot, RangeState>>>;
 using OwnershipEffect = ExchangeEffect<OwnershipContext::Messages>;
 
 [[nodiscard]] std::string to_text(const Effect& effect);

@@ -145,7 +145,7 @@ TEST_F(AllreduceTest, WorkerThatIsARoundBehindGetsTheRound) {
     if (is_source_dead && exchange(0).synced_step() == 1) remove(0);
     adopt_all();
     deliver_all();
-    for (const Member& member : now_.members) {
+    for (const Member& member : configuration_.members) {
       EXPECT_EQ(exchange(member.id).synced_step(), 1U);
       EXPECT_EQ(sum(member.id, 2), is_source_dead ? 10 : 1111);
       EXPECT_EQ(written_[member.id], 1);
@@ -350,7 +350,7 @@ TEST_F(AllreduceTest, HashesCopiesByTheirBytes) {
 }
 
 TEST_F(AllreduceTest, RefusesMessagesThatNoCorrectMemberSends) {
-  const ExchangeScope scope{{now_, 1, 8}, *layout_, sizeof(double)};
+  const ExchangeScope scope{{configuration_, 1, 8}, *layout_, sizeof(double)};
   const SumPiece piece{1, 1, 0, 0, 0, {Buffer::make<double>(2), 0, 2, nullptr}};
   EXPECT_TRUE(is_valid(scope, piece));
   const auto refused = [&](auto change) {
@@ -370,7 +370,7 @@ TEST_F(AllreduceTest, RefusesMessagesThatNoCorrectMemberSends) {
   EXPECT_TRUE(is_valid(scope, CatchUpRequest{1, 0}));
   EXPECT_FALSE(is_valid(scope, CatchUpRequest{1, 1}));
   EXPECT_FALSE(is_valid(scope, CatchUpReply{1, 0, nullptr}));
-  const ExchangeScope stranger{{now_, 6, 8}, *layout_, sizeof(double)};
+  const ExchangeScope stranger{{configuration_, 6, 8}, *layout_, sizeof(double)};
   EXPECT_FALSE(is_valid(stranger, piece));
 }
 

@@ -49,7 +49,7 @@ TEST_F(BroadcastTest, LastUpdateOfADeadWorkerReachesAll) {
   adopt(2);
   deliver(1);
   EXPECT_EQ(sum(1), 1) << "and has it only once";
-  EXPECT_EQ(exchange(1).answerer("broadcast", now_, 0), 1U);
+  EXPECT_EQ(exchange(1).answerer("broadcast", configuration_, 0), 1U);
   EXPECT_TRUE(exchange(1).answers_for(0));
   EXPECT_FALSE(exchange(2).answers_for(0));
 }
@@ -118,7 +118,7 @@ TEST_F(BroadcastTest, PassesOnNoMoreSharesAtATimeThanTheWindowAllows) {
 TEST_F(BroadcastTest, KeepsLastUpdatesOnlyIfWorkersMayDie) {
   write(0, 1);
   EXPECT_EQ(last_updates_of(0), 1U);
-  now_.council.clear();
+  configuration_.council.clear();
   start(1);
   write(0, 1);
   EXPECT_EQ(last_updates_of(0), 0U) << "all members are in one process";
@@ -220,7 +220,7 @@ TEST_F(BroadcastTest, JoinerAsksAnotherWorkerIfOneHasNoCopyAndFailsIfNobodyHas) 
 }
 
 TEST_F(BroadcastTest, RefusesMessagesThatNoCorrectMemberSends) {
-  const ExchangeScope scope{{now_, 1, 16}, *layout_, sizeof(double)};
+  const ExchangeScope scope{{configuration_, 1, 16}, *layout_, sizeof(double)};
   const Share share{{1, 1}, 0, 1, 1, 1, {Buffer::zeros(1, sizeof(double)), 0, 1, nullptr}, 3};
   EXPECT_TRUE(is_valid(scope, share));
   Share foreign = share;

@@ -30,7 +30,8 @@ class ElasticTest : public ExchangeHarness<ElasticExchange> {
     std::vector<Member> members;
     for (MemberId id = 0; id < workers; ++id) members.push_back({id, 1, true, false});
     members.push_back({server, 1, false, true});
-    now_ = first_configuration(std::move(members), static_cast<std::uint32_t>(ranges), 1, false);
+    configuration_ =
+        first_configuration(std::move(members), static_cast<std::uint32_t>(ranges), 1, false);
     start(ranges);
     for (MemberId id = 0; id < workers; ++id) read(id, 0);
     deliver_all();
@@ -149,8 +150,8 @@ TEST_F(ElasticTest, WorkerThatJoinsBeginsWithTheCenter) {
   start_with_server(1, "elastic:every=1,pull=0.5");
   step(0, 1);
   add(1);
-  now_.members.back().owns = false;
-  for (const Member& member : now_.members) adopt(member.id);
+  configuration_.members.back().owns = false;
+  for (const Member& member : configuration_.members) adopt(member.id);
   EXPECT_FALSE(exchange(1).has_copy());
   read(1, 1);
   deliver_all();
@@ -192,8 +193,8 @@ TEST_F(ElasticTest, ScheduleGoesByTheSamplesOfAll) {
   step(0, 7);
   EXPECT_NEAR(copy(0), before - 0.01, 1e-12) << "there are 12 samples";
   add(10);
-  now_.members.back().owns = false;
-  for (const Member& member : now_.members) adopt(member.id);
+  configuration_.members.back().owns = false;
+  for (const Member& member : configuration_.members) adopt(member.id);
   read(10, 6);
   deliver_all();
   const double first = copy(10);
@@ -216,11 +217,11 @@ TEST_F(ElasticTest, NothingAppearsOrGetsLost) {
     std::map<MemberId, Step> steps;
     std::set<MemberId> joining;
     std::set<MemberId> ended;
-    for (const Member& member : now_.members)
+    for (const Member& member : configuration_.members)
       if (member.works) steps[member.id] = 0;
     MemberId joiner = 10;
     for (int event = 0; event < 300; ++event) {
-      const Member member = now_.members[random_.below(now_.members.size())];
+      const Member member = configuration_.members[random_.below(configuration_.members.size())];
       const MemberId id = member.id;
       if (joining.contains(id) && exchange(id).has_copy()) {
         joining.erase(id);
@@ -229,14 +230,14 @@ TEST_F(ElasticTest, NothingAppearsOrGetsLost) {
       const bool is_idle = member.works && !joining.contains(id) && !ended.contains(id) &&
                            written_[id] == static_cast<int>(steps[id]);
       const std::uint64_t choice = random_.below(40);
-      if (choice == 0 && now_.members.size() < 7) {
+      if (choice == 0 && configuration_.members.size() < 7) {
         add(joiner);
-        now_.members.back().owns = false;
-        for (const Member& other : now_.members) adopt(other.id);
+        configuration_.members.back().owns = false;
+        for (const Member& other : configuration_.members) adopt(other.id);
         steps[joiner] = 0;
         read(joiner, 0);
         joining.insert(joiner++);
-      } else if (choice == 1 && member.works && now_.members.size() > 2) {
+      } else if (choice == 1 && member.works && configuration_.members.size() > 2) {
         for (RangeId r = 0; r < ranges && !joining.contains(id); ++r) expected[r] -= copy(id, r);
         for (const InFlight& message : in_flight_)
           if (const auto* push = std::get_if<Push>(&message.sent.message);
@@ -248,7 +249,7 @@ TEST_F(ElasticTest, NothingAppearsOrGetsLost) {
         std::erase_if(in_flight_, [&](const InFlight& message) { return message.sent.to == id; });
         joining.erase(id);
         remove(id);
-        for (const Member& other : now_.members) adopt(other.id);
+        for (const Member& other : configuration_.members) adopt(other.id);
       } else if (choice == 2 && is_idle) {
         end(id, steps[id]);
         ended.insert(id);
@@ -269,7 +270,7 @@ TEST_F(ElasticTest, NothingAppearsOrGetsLost) {
     deliver_all();
     for (RangeId r = 0; r < ranges; ++r) {
       double sum = center(r);
-      for (const Member& member : now_.members) {
+      for (const Member& member : configuration_.members) {
         if (!member.works) continue;
         sum += copy(member.id, r);
         if (joining.contains(member.id)) expected[r] += copy(member.id, r);

@@ -40,11 +40,11 @@ class ExchangeHarness : public testing::Test {
 
   /// Starts a job of `workers` workers with `ranges` ranges.
   void start(std::size_t ranges, MemberId workers) {
-    now_ = {};
-    now_.epoch = 1;
+    configuration_ = {};
+    configuration_.epoch = 1;
     for (MemberId id = 0; id < workers; ++id) {
-      now_.members.push_back({id, 1, true, true});
-      now_.council.push_back(id);
+      configuration_.members.push_back({id, 1, true, true});
+      configuration_.council.push_back(id);
     }
     start(ranges);
   }
@@ -58,7 +58,7 @@ class ExchangeHarness : public testing::Test {
     exchanges_.clear();
     epochs_.clear();
     in_flight_.clear();
-    for (const Member& member : now_.members) adopt(member.id);
+    for (const Member& member : configuration_.members) adopt(member.id);
   }
 
   E& exchange(MemberId id) {
@@ -110,9 +110,9 @@ class ExchangeHarness : public testing::Test {
   }
   void adopt(MemberId id) {
     run(id, [&](auto& e, const auto& c) {
-      e.on_configuration(c, std::make_shared<const Configuration>(now_), epochs_[id]);
+      e.on_configuration(c, std::make_shared<const Configuration>(configuration_), epochs_[id]);
     });
-    epochs_[id] = now_.epoch;
+    epochs_[id] = configuration_.epoch;
   }
   void write(MemberId id, Step step) { write(id, step, 1); }
   /// Each range's update is `change`.
@@ -156,13 +156,13 @@ class ExchangeHarness : public testing::Test {
     std::erase_if(in_flight_, [&](const InFlight& message) { return message.from == from; });
   }
   void remove(MemberId id) {
-    ++now_.epoch;
-    std::erase_if(now_.members, [&](const Member& member) { return member.id == id; });
-    now_.departed.push_back({id, 1});
+    ++configuration_.epoch;
+    std::erase_if(configuration_.members, [&](const Member& member) { return member.id == id; });
+    configuration_.departed.push_back({id, 1});
   }
   void add(MemberId id) {
-    ++now_.epoch;
-    now_.members.push_back({id, 1, true, true});
+    ++configuration_.epoch;
+    configuration_.members.push_back({id, 1, true, true});
   }
   double sum(MemberId id, RangeId range = 0) { return exchange(id).template copy<T>(range)[0]; }
   /// Returns how many messages of a type are in flight from a member to another.
@@ -183,7 +183,7 @@ class ExchangeHarness : public testing::Test {
   std::vector<LedgerEntry> initial_ledger_;
   bool rounds_to_bf16_ = false;
   std::size_t window_ = 64;
-  Configuration now_;
+  Configuration configuration_;
   std::map<MemberId, E> exchanges_;
   std::map<MemberId, Epoch> epochs_;
   std::vector<InFlight> in_flight_;

@@ -30,7 +30,7 @@ class GossipTest : public ExchangeHarness<GossipExchange> {
   std::pair<double, double> sums() {
     double weights = 0;
     double values = 0;
-    for (const Member& member : now_.members) {
+    for (const Member& member : configuration_.members) {
       if (!exchange(member.id).has_copy(0)) continue;
       weights += weight(member.id);
       values += weight(member.id) * sum(member.id);
@@ -337,7 +337,7 @@ TEST_F(GossipTest, StepThatACheckpointContainsIsNotAppliedAgain) {
 }
 
 TEST_F(GossipTest, RefusesMessagesThatNoCorrectMemberSends) {
-  const ExchangeScope scope{{now_, 1, 8}, *layout_, sizeof(double)};
+  const ExchangeScope scope{{configuration_, 1, 8}, *layout_, sizeof(double)};
   auto buffer = Buffer::make<double>(1);
   buffer->as<double>()[0] = 1;
   const PushSum sent{0, 1, 0.5, {std::move(buffer), 0, 1, nullptr}};

@@ -43,14 +43,14 @@ class LeaderTest : public ExchangeHarness<LeaderExchange> {
   }
   /// All workers make a step.
   void step_all(Step step) {
-    for (const Member& member : now_.members) write(member.id, step);
+    for (const Member& member : configuration_.members) write(member.id, step);
     deliver_all();
   }
   void end(MemberId id, Step step) {
     run(id, [&](auto& e, const auto& c) { e.end(c, {step}); });
   }
   void adopt_all() {
-    for (const Member& member : now_.members) adopt(member.id);
+    for (const Member& member : configuration_.members) adopt(member.id);
   }
   /// Loses the messages of a worker, and those to it, and removes it.
   void kill(MemberId id) {
@@ -287,7 +287,7 @@ TEST_F(LeaderTest, AllGoOnWhileWorkersJoinEndAndDie) {
     std::map<MemberId, Step> steps;
     std::map<MemberId, Step> ended;
     std::set<MemberId> joining;
-    for (const Member& member : now_.members) steps[member.id] = 0;
+    for (const Member& member : configuration_.members) steps[member.id] = 0;
     MemberId joiner = 10;
     const auto highest = [&] {
       double most = 0;
@@ -298,19 +298,19 @@ TEST_F(LeaderTest, AllGoOnWhileWorkersJoinEndAndDie) {
     };
     double most = highest();
     for (int event = 0; event < 300; ++event) {
-      const MemberId id = now_.members[random_.below(now_.members.size())].id;
+      const MemberId id = configuration_.members[random_.below(configuration_.members.size())].id;
       if (reads_.contains(id)) joining.erase(id);
       losses_[id] = random_.real();
       const bool is_idle = !joining.contains(id) && !ended.contains(id) &&
                            written_[id] == static_cast<int>(steps[id]);
       const std::uint64_t choice = random_.below(40);
-      if (choice == 0 && now_.members.size() < 7) {
+      if (choice == 0 && configuration_.members.size() < 7) {
         add(joiner);
         adopt_all();
         steps[joiner] = 0;
         read(joiner, 0);
         joining.insert(joiner++);
-      } else if (choice == 1 && now_.members.size() > joining.size() + 1) {
+      } else if (choice == 1 && configuration_.members.size() > joining.size() + 1) {
         for (const auto& [other, e] : exchanges_)
           deaths_in_moves += e.leader() == MemberIncarnation{id, 1} ? 1 : 0;
         joining.erase(id);
@@ -328,13 +328,13 @@ TEST_F(LeaderTest, AllGoOnWhileWorkersJoinEndAndDie) {
       ASSERT_LE(highest(), most + 1e-9) << "a move goes no further than the leader";
     }
     deliver_all();
-    for (const Member& member : now_.members) {
+    for (const Member& member : configuration_.members) {
       EXPECT_EQ(written_[member.id], static_cast<int>(steps[member.id])) << member.id;
       EXPECT_EQ(exchange(member.id).may_leave(), ended.contains(member.id));
       for (RangeId r = 0; r < ranges; ++r) EXPECT_GE(sum(member.id, r), 0);
       const auto known = exchange(member.id).progress();
       for (const auto& [worker, step] : ended) {
-        const bool is_present = std::ranges::count(now_.members, worker, &Member::id) > 0;
+        const bool is_present = std::ranges::count(configuration_.members, worker, &Member::id) > 0;
         const bool is_known =
             std::ranges::any_of(known, [&, id = worker, at = step](const auto& p) {
               return p.worker.id == id && p.step == at;
@@ -349,7 +349,7 @@ TEST_F(LeaderTest, AllGoOnWhileWorkersJoinEndAndDie) {
 
 TEST_F(LeaderTest, RefusesMessagesThatNoCorrectMemberSends) {
   start_workers(3, "leader");
-  const ExchangeScope scope{{now_, 1, 8}, *layout_, sizeof(double)};
+  const ExchangeScope scope{{configuration_, 1, 8}, *layout_, sizeof(double)};
   EXPECT_TRUE(is_valid(scope, LossReport{1, 1, 0.5}));
   EXPECT_TRUE(is_valid(scope, LossReport{1, 1, std::nullopt}));
   for (const double loss :
@@ -365,7 +365,7 @@ TEST_F(LeaderTest, RefusesMessagesThatNoCorrectMemberSends) {
   EXPECT_TRUE(is_valid(scope, LeaderReply{0, 1, {values, 0, 1, nullptr}}));
   EXPECT_FALSE(is_valid(scope, LeaderReply{0, 1, {values, 0, 2, nullptr}}));
   EXPECT_FALSE(is_valid(scope, LeaderReply{1, 1, {}}));
-  now_.members[1].works = false;
+  configuration_.members[1].works = false;
   EXPECT_FALSE(is_valid(scope, LossReport{1, 1, 0.5})) << "the sender does not work";
 }
 

@@ -23,6 +23,7 @@ class RoundsHarness : public ExchangeHarness<E> {
   using Base = ExchangeHarness<E>;
   using Base::add;
   using Base::adopt;
+  using Base::configuration_;
   using Base::deliver;
   using Base::epochs_;
   using Base::exchange;
@@ -30,7 +31,6 @@ class RoundsHarness : public ExchangeHarness<E> {
   using Base::in_flight_;
   using Base::layout_;
   using Base::name_;
-  using Base::now_;
   using Base::random_;
   using Base::remove;
   using Base::run;
@@ -53,7 +53,7 @@ class RoundsHarness : public ExchangeHarness<E> {
     if (epoch_of(message) > epochs_[message.sent.to]) adopt(message.sent.to);
     deliver(message);
   }
-  [[nodiscard]] bool is_member(MemberId id) const { return now_.find(id) != nullptr; }
+  [[nodiscard]] bool is_member(MemberId id) const { return configuration_.find(id) != nullptr; }
   static Epoch epoch_of(const InFlight& message) {
     return std::visit(
         []<class M>(const M& m) -> Epoch {
@@ -83,19 +83,21 @@ class RoundsHarness : public ExchangeHarness<E> {
     run(id, [&](auto& e, const auto& c) { e.enter(c, {}); });
   }
   void adopt_all() {
-    for (const Member& member : now_.members)
-      if (epochs_[member.id] < now_.epoch) adopt(member.id);
+    for (const Member& member : configuration_.members)
+      if (epochs_[member.id] < configuration_.epoch) adopt(member.id);
   }
   /// Returns the value after the member's last round.
   double shared(MemberId id) { return exchange(id).state(0).value.template as<double>()[0]; }
   void expect_equal_copies() {
-    for (const Member& member : now_.members)
+    for (const Member& member : configuration_.members)
       for (RangeId r = 0; r < layout_->ranges.size(); ++r)
-        EXPECT_EQ(sum(member.id, r), sum(now_.members.front().id, r)) << member.id;
-    for (const Member& member : now_.members)
-      EXPECT_EQ(exchange(member.id).copy_hash(), exchange(now_.members.front().id).copy_hash());
+        EXPECT_EQ(sum(member.id, r), sum(configuration_.members.front().id, r)) << member.id;
+    for (const Member& member : configuration_.members)
+      EXPECT_EQ(exchange(member.id).copy_hash(),
+                exchange(configuration_.members.front().id).copy_hash());
   }
-  /// Returns true if deaths may have taken what no other worker has, so that the job had to fail.
+  /// Returns true if dead workers may have held the only copy of something, so that the job had to
+  /// fail.
   /// `deaths` is the number of deaths since the members last completed a round that they had begun
   /// in their present configuration; `gone` also counts the workers that have left.
   [[nodiscard]] virtual bool may_fail(int deaths, int gone) const { return gone < deaths; }
@@ -120,35 +122,33 @@ class RoundsHarness : public ExchangeHarness<E> {
       start(1 + seed % 3, static_cast<MemberId>(1 + random_.below(6)));
       failure_.clear();
       std::map<MemberId, Step> next;  // the step that a worker writes next
-      std::map<MemberId, int> seen;
       std::set<MemberId> entering;
       MemberId joiner = 100;
       std::set<MemberId> leaving;
       int deaths = 0;
       int gone = 0;
-      Step last_round = 0;  // when a worker went
-      for (const Member& member : now_.members) next[member.id] = 1;
+      Step last_round = 0;  // the latest round at the last departure
+      for (const Member& member : configuration_.members) next[member.id] = 1;
       for (int event = 0; event < 600; ++event) {
-        const Member member = now_.members[random_.below(now_.members.size())];
+        const Member member = configuration_.members[random_.below(configuration_.members.size())];
         if (entering.contains(member.id) && written_[member.id] > 0) {
           entering.erase(member.id);
           next[member.id] = exchange(member.id).synced_step() + 1;
-          seen[member.id] = written_[member.id];
         }
         const bool may_write = !entering.contains(member.id) && !leaving.contains(member.id) &&
                                !exchange(member.id).is_writing() && epochs_[member.id] > 0;
         const auto note_round = [&] {
-          for (const Member& other : now_.members)
+          for (const Member& other : configuration_.members)
             last_round = std::max(last_round, exchange(other.id).synced_step());
         };
         const auto has_other_copy = [&] {
-          return std::ranges::any_of(now_.members, [&](const Member& other) {
+          return std::ranges::any_of(configuration_.members, [&](const Member& other) {
             return other.id != member.id && exchange(other.id).has_copy(0);
           });
         };
         // As the council lets members leave: one after the other, each in the present epoch.
-        if (leaving.contains(member.id) && epochs_[member.id] == now_.epoch && has_other_copy() &&
-            exchange(member.id).may_leave()) {
+        if (leaving.contains(member.id) && epochs_[member.id] == configuration_.epoch &&
+            has_other_copy() && exchange(member.id).may_leave()) {
           note_round();
           ++gone;
           remove(member.id);
@@ -156,15 +156,15 @@ class RoundsHarness : public ExchangeHarness<E> {
         }
         if (random_.below(60) == 0 && faults < 100'000) {
           ++faults;
-          if (random_.below(2) == 0 && now_.members.size() < 8) {
+          if (random_.below(2) == 0 && configuration_.members.size() < 8) {
             add(joiner);
             adopt(joiner);
             enter(joiner);
             entering.insert(joiner++);
-          } else if (now_.members.size() > 1) {
+          } else if (configuration_.members.size() > 1) {
             if (!has_other_copy()) continue;
             const Step most = exchange(member.id).synced_step();
-            repeated += std::ranges::any_of(now_.members, [&](const Member& other) {
+            repeated += std::ranges::any_of(configuration_.members, [&](const Member& other) {
               return exchange(other.id).synced_step() < most;
             });
             remove(member.id);
@@ -178,19 +178,19 @@ class RoundsHarness : public ExchangeHarness<E> {
           end(member.id, 0);
         } else if (may_write && random_.below(3) == 0) {
           write(member.id, next[member.id]++, 1);
-        } else if (epochs_[member.id] < now_.epoch && random_.below(4) == 0) {
+        } else if (epochs_[member.id] < configuration_.epoch && random_.below(4) == 0) {
           adopt(member.id);
         } else if (!in_flight_.empty()) {
           deliver_one();
         }
         // The sum after the next one has begun in the present configuration.
-        if (std::ranges::all_of(now_.members, [&](const Member& other) {
+        if (std::ranges::all_of(configuration_.members, [&](const Member& other) {
               return exchange(other.id).synced_step() >= last_round + 2 * every;
             }))
           deaths = gone = 0;
         if (!failure_.empty()) break;
-        for (const Member& a : now_.members)
-          for (const Member& b : now_.members) {
+        for (const Member& a : configuration_.members)
+          for (const Member& b : configuration_.members) {
             if (!exchange(a.id).has_copy(0) || !exchange(b.id).has_copy(0)) continue;
             const auto apart = static_cast<std::int64_t>(exchange(a.id).state(0).round) -
                                static_cast<std::int64_t>(exchange(b.id).state(0).round);
@@ -199,24 +199,24 @@ class RoundsHarness : public ExchangeHarness<E> {
           }
       }
       adopt_all();
-      for (const Member& member : now_.members)
+      for (const Member& member : configuration_.members)
         if (!exchange(member.id).is_writing()) end(member.id, 0);
       deliver_all();
       if (!failure_.empty() && may_fail(deaths, gone)) {
         ++failed;
         continue;
       }
-      for (const Member& member : now_.members) end(member.id, 0);
+      for (const Member& member : configuration_.members) end(member.id, 0);
       deliver_all();
       expect_equal_copies();
       ASSERT_EQ(failure_, "");
-      for (const Member& member : now_.members)
+      for (const Member& member : configuration_.members)
         EXPECT_FALSE(exchange(member.id).is_writing()) << member.id;
       // Each update adds 1 to each range; the progress says how many there were.
       double updates = 0;
-      for (const WorkerProgress& progress : exchange(now_.members[0].id).progress())
+      for (const WorkerProgress& progress : exchange(configuration_.members[0].id).progress())
         updates += static_cast<double>(progress.samples);
-      EXPECT_EQ(sum(now_.members[0].id), updates);
+      EXPECT_EQ(sum(configuration_.members[0].id), updates);
       check_at_end();
     }
     EXPECT_LT(failed, seeds / 4);

@@ -117,7 +117,7 @@ class ShardedTest : public RoundsHarness<AllreduceExchange> {
     for (RangeId range = 0; range < layout_->ranges.size(); ++range) {
       std::size_t holders = 0;
       std::size_t answers = 0;
-      for (const Member& member : now_.members) {
+      for (const Member& member : configuration_.members) {
         answers += exchange(member.id).answers_for(range);
         if (state_size(member.id, range) == 0) continue;
         ++holders;
@@ -125,7 +125,7 @@ class ShardedTest : public RoundsHarness<AllreduceExchange> {
         EXPECT_EQ(state.slots.as<double>()[0], state.value.as<double>()[0]) << member.id;
       }
       // A worker that has just joined may have more than its shards have.
-      EXPECT_GE(holders, std::min<std::size_t>(2, now_.members.size()));
+      EXPECT_GE(holders, std::min<std::size_t>(2, configuration_.members.size()));
       EXPECT_EQ(answers, 1U);
     }
   }
@@ -266,7 +266,7 @@ TEST_F(ShardedTest, StateSurvivesTheDeathOfAnyWorkerAtAnyMessage) {
       adopt_all();
       deliver_all();
       ASSERT_EQ(failure_, "");
-      for (const Member& member : now_.members) {
+      for (const Member& member : configuration_.members) {
         EXPECT_EQ(exchange(member.id).synced_step(), 2U);
         EXPECT_EQ(written_[member.id], 2);
         EXPECT_GE(sum(member.id), 7);
@@ -289,7 +289,7 @@ TEST_F(ShardedTest, JoinerGetsTheStateOfItsShards) {
   EXPECT_EQ(state_size(9, 4), 1U) << "it keeps range 4";
   EXPECT_EQ(state_size(9, 3), 1U) << "it is the backup of range 3";
   EXPECT_EQ(state_size(9, 0), 0U);
-  for (const Member& member : now_.members) write(member.id, 2);
+  for (const Member& member : configuration_.members) write(member.id, 2);
   deliver_all();
   EXPECT_EQ(sum(9), 9);
   check_at_end();
@@ -328,7 +328,7 @@ TEST_F(ShardedTest, StateIsRightWhateverHappensToWorkers) {
 }
 
 TEST_F(ShardedTest, RefusesReportsThatNoCorrectMemberSends) {
-  const ExchangeScope scope{{now_, 1, 8}, *layout_, sizeof(double)};
+  const ExchangeScope scope{{configuration_, 1, 8}, *layout_, sizeof(double)};
   EXPECT_TRUE(is_valid(scope, RoundReport{1, 4, {0, 4}, {1}}));
   EXPECT_FALSE(is_valid(scope, RoundReport{1, 4, {0, 5}, {}}));
   EXPECT_FALSE(is_valid(scope, RoundReport{1, 4, {2, 2}, {}}));

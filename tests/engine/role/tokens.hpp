@@ -54,14 +54,14 @@ struct TokensOptions {
 class Tokens {
  public:
   static constexpr std::string_view name = "tokens";
-  using Messages = MessageList<Token>;
-  using Outputs = MessageList<TokenEnded>;
-  using Inputs = MessageList<BeginTokens>;
-  using Questions = MessageList<AskTokens>;
-  using Answers = MessageList<TokenCount>;
+  using Messages = TypeList<Token>;
+  using Outputs = TypeList<TokenEnded>;
+  using Inputs = TypeList<BeginTokens>;
+  using Questions = TypeList<AskTokens>;
+  using Answers = TypeList<TokenCount>;
   using Options = TokensOptions;
-  struct Spare {};
-  using Context = RoleContext<Messages, Outputs, Spare>;
+  struct Scratch {};
+  using Context = RoleContext<Messages, Outputs, Scratch>;
 
   Tokens(std::shared_ptr<const TokensOptions> options, RoleSetup setup)
       : options_(std::move(options)), self_(setup.self) {}

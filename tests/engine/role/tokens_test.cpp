@@ -53,7 +53,7 @@ class TokenJob {
   template <class Event>
   void run(MemberId id, Event event) {
     MemberEffects effects;
-    event(*cores_[id], MemberContext{queue_.now(), random_, effects, &spare_});
+    event(*cores_[id], MemberContext{queue_.now(), random_, effects, &scratch_});
     for (MemberEffect& effect : effects) std::visit([&](auto& e) { execute(id, e); }, effect);
   }
   void begin_tokens(MemberId id, std::uint32_t count) {
@@ -121,7 +121,7 @@ class TokenJob {
   sim::Network network_;
   sim::Queue<Event> queue_;
   Random random_{3};
-  SpareEffects spare_;
+  EffectScratch scratch_;
   std::map<MemberId, std::unique_ptr<MemberCore>> cores_;
   std::vector<std::pair<MemberId, Token>> ended_;
   std::set<MemberId> excluded_;

@@ -57,7 +57,7 @@ struct BCube {
             if (!has_chunk || from / unit % b == owner / unit % b) continue;
             const std::size_t to = from - from / unit % b * unit + owner / unit % b * unit;
             schedule.rounds[s].push_back({static_cast<Rank>(from), static_cast<Rank>(to),
-                                          static_cast<ChunkId>(e * n + owner), Action::add,
+                                          static_cast<ChunkId>(e * n + owner), ReceiveAction::add,
                                           static_cast<std::uint8_t>(digit)});
           }
     return schedule;

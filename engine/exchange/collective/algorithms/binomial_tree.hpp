@@ -27,7 +27,7 @@ struct BinomialTree {
     for (std::size_t i = 1; i < n; ++i)
       schedule.rounds[static_cast<std::size_t>(std::countr_zero(i))].push_back(
           {static_cast<Rank>((i + root) % n), static_cast<Rank>(((i & (i - 1)) + root) % n), 0,
-           Action::add});
+           ReceiveAction::add});
     return schedule;
   }
 

@@ -48,7 +48,8 @@ struct Groups {
         for (const Move& move : inner.rounds[r])
           for (ChunkId c = 0; c < groups; ++c)
             schedule.rounds[r].push_back({static_cast<Rank>(first + move.from),
-                                          static_cast<Rank>(first + move.to), c, Action::add});
+                                          static_cast<Rank>(first + move.to), c,
+                                          ReceiveAction::add});
     }
     for (Round round : Ring{}.reduce(groups, 0).rounds) {
       for (Move& move : round) {

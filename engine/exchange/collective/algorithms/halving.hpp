@@ -31,7 +31,7 @@ struct Halving {
     if (m < n) {
       Round& fold = schedule.rounds.emplace_back();
       for (Rank i = m; i < n; ++i)
-        for (ChunkId c = 0; c < m; ++c) fold.push_back({i, i - m, c, Action::add});
+        for (ChunkId c = 0; c < m; ++c) fold.push_back({i, i - m, c, ReceiveAction::add});
     }
     for (Rank distance = m / 2; distance > 0; distance /= 2) {
       Round& round = schedule.rounds.emplace_back();
@@ -39,7 +39,7 @@ struct Halving {
       // its own bit `distance`, and sends the others.
       for (Rank i = 0; i < m; ++i)
         for (ChunkId c = 0; c < m; ++c)
-          if ((i ^ c) / distance == 1) round.push_back({i, i ^ distance, c, Action::add});
+          if ((i ^ c) / distance == 1) round.push_back({i, i ^ distance, c, ReceiveAction::add});
     }
     return schedule;
   }

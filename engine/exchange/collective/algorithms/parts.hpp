@@ -26,7 +26,7 @@ struct Parts {
     // Not every member sends to the same one first.
     for (ChunkId c = 0; c < n; ++c)
       for (Rank k = 1; k < n; ++k)
-        round.push_back({static_cast<Rank>((c + k) % n), c, c, Action::add});
+        round.push_back({static_cast<Rank>((c + k) % n), c, c, ReceiveAction::add});
     return schedule;
   }
 

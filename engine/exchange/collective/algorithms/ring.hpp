@@ -25,7 +25,7 @@ struct Ring {
       Round& round = schedule.rounds.emplace_back();
       for (std::size_t c = 0; c < n; ++c)
         round.push_back({static_cast<Rank>((c + 1 + r) % n), static_cast<Rank>((c + 2 + r) % n),
-                         static_cast<ChunkId>(c), Action::add});
+                         static_cast<ChunkId>(c), ReceiveAction::add});
     }
     return schedule;
   }

@@ -122,7 +122,7 @@ class FlowCluster {
   /// Returns the most bytes that the outputs on one member take now.
   [[nodiscard]] std::size_t reserved() const {
     std::size_t most = 0;
-    for (const auto& [id, machine] : machines_) most = std::max(most, machine->storage->reserved());
+    for (const auto& [id, machine] : machines_) most = std::max(most, machine->memory->reserved());
     return most;
   }
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
@@ -134,14 +134,14 @@ class FlowCluster {
 
   struct Machine {
     Machine(const FlowCluster& cluster, const FlowProgram& flow_program)
-        : storage(std::make_shared<TestStorage>(cluster.options_.memory_bytes)),
-          store(storage, cluster.options_.chunk_bytes),
+        : memory(std::make_shared<TestTaskMemory>(cluster.options_.memory_bytes)),
+          store(memory, cluster.options_.chunk_bytes),
           program(std::make_shared<ProgramThread>(flow_program)) {}
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
     ~Machine() { program->kill(); }
 
-    std::shared_ptr<TestStorage> storage;
+    std::shared_ptr<TestTaskMemory> memory;
     std::unique_ptr<MemberCore> core;
     OutputStore store;
     ActionBuilder builder;
@@ -247,7 +247,7 @@ class FlowCluster {
       machine->store.put(due.name, due.runnable->stage->run(due.runnable->task));
       ended.counts = due.runnable->task.counts();
       ++computed_[due.name];
-      peak_reserved_ = std::max(peak_reserved_, machine->storage->reserved());
+      peak_reserved_ = std::max(peak_reserved_, machine->memory->reserved());
     } catch (const std::exception& fault) {
       ended.error = fault.what();
     }

@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 std::string sequential(const FlowProgram& program) {
   const auto runner = std::make_shared<flow::ThreadRunner>(
       flow::ThreadRunnerOptions{.threads = 1, .default_parts = 3},
-      std::make_shared<TestStorage>(std::size_t{1} << 20U));
+      std::make_shared<TestTaskMemory>(std::size_t{1} << 20U));
   auto outcome = program(runner);
   return outcome ? *outcome : "error: " + outcome.error().message;
 }

@@ -27,7 +27,7 @@ constexpr flow::Part buckets = 3;
 class StoringMember {
  public:
   explicit StoringMember(const Pairs& pairs, std::size_t memory_bytes = 1'000'000)
-      : storage_(std::make_shared<TestStorage>(memory_bytes)), store_(storage_, 1000) {
+      : memory_(std::make_shared<TestTaskMemory>(memory_bytes)), store_(memory_, 1000) {
     const flow::CollectionChain<Pair> chain{pairs, 1};
     stage_ = flow::group_stage(chain, "group", buckets);
     auto built = ActionBuilder{}.build(stage_, false).value();
@@ -60,7 +60,7 @@ class StoringMember {
   }
 
  private:
-  std::shared_ptr<TestStorage> storage_;
+  std::shared_ptr<TestTaskMemory> memory_;
   OutputStore store_;
   flow::StagePtr stage_;
   ActionPtr action_;

@@ -12,21 +12,21 @@
 #include <vector>
 
 #include "starling/engine/flow/plan/runner.hpp"
-#include "starling/engine/flow/plan/storage.hpp"
+#include "starling/engine/flow/plan/task_memory.hpp"
 
 namespace starling::core {
 
 /// Memory that holds everything up to a limit, and files that are memory too.
-class TestStorage : public flow::Storage {
+class TestTaskMemory : public flow::TaskMemory {
  public:
-  explicit TestStorage(std::size_t memory_bytes) : memory_bytes_(memory_bytes) {}
+  explicit TestTaskMemory(std::size_t memory_bytes) : memory_bytes_(memory_bytes) {}
 
   std::unique_ptr<flow::Reservation> reserve(std::size_t bytes) override {
     if (*reserved_ + bytes > memory_bytes_) return nullptr;
     *reserved_ += bytes;
     return std::make_unique<Reserved>(reserved_, bytes);
   }
-  std::shared_ptr<flow::SpillFile> make_file() override { return std::make_shared<File>(); }
+  std::shared_ptr<flow::SpillFile> make_spill_file() override { return std::make_shared<File>(); }
   [[nodiscard]] std::size_t buffer_bytes() const override { return 400; }
   [[nodiscard]] std::size_t reserved() const { return *reserved_; }
 

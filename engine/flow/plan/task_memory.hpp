@@ -9,8 +9,9 @@
 
 namespace starling::flow {
 
-/// Bytes outside the memory, to which many tasks append at once. Removed when its last owner is
-/// destroyed. All functions throw TaskFailure if the storage is full or broken. Thread-safe.
+/// A file for data that does not fit into memory. Many tasks may append at the same time. Removed
+/// when its last owner is destroyed. All functions throw TaskFailure if the disk is full or broken.
+/// Thread-safe.
 class SpillFile {
  public:
   virtual ~SpillFile() = default;
@@ -18,7 +19,8 @@ class SpillFile {
   virtual std::uint64_t append(std::span<const std::byte> bytes) = 0;
   /// Reads `out.size()` bytes that append() has written at `offset`.
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
-  /// Gives back the space of `size` bytes at `offset`, which nobody reads again, if it can.
+  /// Frees the space of `size` bytes at `offset` if the implementation can. Requires: nobody reads
+  /// these bytes any more.
   virtual void release(std::uint64_t offset, std::uint64_t size) noexcept = 0;
 };
 
@@ -28,17 +30,18 @@ class Reservation {
   virtual ~Reservation() = default;
 };
 
-class Storage {
+/// The memory limit of the tasks of a job, and the files to which they spill what exceeds it.
+class TaskMemory {
  public:
-  virtual ~Storage() = default;
+  virtual ~TaskMemory() = default;
   /// Reserves memory for data that outlives its task. Returns null if the limit is reached; the
   /// data must then be spilled. Thread-safe.
   virtual std::unique_ptr<Reservation> reserve(std::size_t bytes) = 0;
   /// Creates an empty file, which takes no space on the disk until bytes are appended. Thread-safe.
-  virtual std::shared_ptr<SpillFile> make_file() = 0;
-  /// The bytes of records that a task may hold before it makes a run of them. The same for any
-  /// number of threads, so that a job has the same runs, and adds numbers in the same order, with
-  /// any number of them.
+  virtual std::shared_ptr<SpillFile> make_spill_file() = 0;
+  /// Returns the most bytes of records that a task holds before it writes them as a run
+  /// (shuffle/run.hpp). Independent of the number of threads, so that sums have the same order, and
+  /// the same last bits, with any number of threads.
   [[nodiscard]] virtual std::size_t buffer_bytes() const = 0;
 };
 

@@ -1,4 +1,4 @@
-/// The interface of a rule that compresses gradients.
+/// The interface of a method that compresses gradients.
 #pragma once
 
 #include <concepts>
@@ -10,21 +10,21 @@
 
 namespace starling::models {
 
-/// A rule that decides which part of a gradient a worker sends. The rest stays in the worker's
+/// A method that decides which part of a gradient a worker sends. The rest stays in the worker's
 /// residual, and is added to the next gradient, so that it is delayed, but not lost.
 template <class C>
-concept CompressionRule = Alternative<C> &&
-    requires(const C rule, std::span<const float> g, std::span<float> residual,
+concept CompressionMethod = Alternative<C> &&
+    requires(const C method, std::span<const float> g, std::span<float> residual,
              std::span<float> sent) {
   /// An example for `--help`.
   { C::example } -> std::convertible_to<std::string_view>;
-  /// True if an update contains only a few elements, and the others wait in the residual. A sum of
-  /// such updates has few elements, too.
-  { C::sends_few_elements } -> std::convertible_to<bool>;
+  /// True if an update is sparse, and so is a sum of updates: the elements that are not sent wait
+  /// in the residual.
+  { C::sends_sparse } -> std::convertible_to<bool>;
   /// Adds g to the residual, then moves the part to be sent from the residual to `sent`, which is
   /// overwritten. Apart from rounding of the sum, sent + residual = g + former residual. Requires:
   /// three spans of the same size that do not overlap, and finite values.
-  rule.compress(g, residual, sent);
+  method.compress(g, residual, sent);
 };
 
 }  // namespace starling::models

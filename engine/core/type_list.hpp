@@ -1,4 +1,4 @@
-/// Lists of message types. Variants and the actors' interfaces are generated from them.
+/// Lists of types, such as messages. Variants and the actors' interfaces are generated from them.
 #pragma once
 
 #include <type_traits>
@@ -7,34 +7,34 @@
 namespace starling::core {
 
 template <class... Ms>
-struct MessageList {};
+struct TypeList {};
 
 namespace detail {
 
 template <class M, class List>
 inline constexpr bool is_in = false;
 template <class M, class... Ms>
-inline constexpr bool is_in<M, MessageList<Ms...>> = (std::is_same_v<M, Ms> || ...);
+inline constexpr bool is_in<M, TypeList<Ms...>> = (std::is_same_v<M, Ms> || ...);
 
 template <class... Lists>
 struct Concatenation {
-  using Type = MessageList<>;
+  using Type = TypeList<>;
 };
 template <class... Ms>
-struct Concatenation<MessageList<Ms...>> {
-  using Type = MessageList<Ms...>;
+struct Concatenation<TypeList<Ms...>> {
+  using Type = TypeList<Ms...>;
 };
 template <class... Ms, class... Lists>
-struct Concatenation<MessageList<Ms...>, MessageList<>, Lists...>
-    : Concatenation<MessageList<Ms...>, Lists...> {};
+struct Concatenation<TypeList<Ms...>, TypeList<>, Lists...>
+    : Concatenation<TypeList<Ms...>, Lists...> {};
 template <class... Ms, class N, class... Ns, class... Lists>
-struct Concatenation<MessageList<Ms...>, MessageList<N, Ns...>, Lists...>
-    : Concatenation<std::conditional_t<is_in<N, MessageList<Ms...>>, MessageList<Ms...>,
-                                       MessageList<Ms..., N>>,
-                    MessageList<Ns...>, Lists...> {};
+struct Concatenation<TypeList<Ms...>, TypeList<N, Ns...>, Lists...>
+    : Concatenation<
+          std::conditional_t<is_in<N, TypeList<Ms...>>, TypeList<Ms...>, TypeList<Ms..., N>>,
+          TypeList<Ns...>, Lists...> {};
 
 template <class... Ms>
-std::variant<Ms...> any_of(MessageList<Ms...>);
+std::variant<Ms...> any_of(TypeList<Ms...>);
 
 }  // namespace detail
 
