@@ -15,7 +15,9 @@ enum class Mode {
   central,
   /// Server shards hold the model; workers ask each other for their steps.
   hybrid,
-  /// Every worker owns ranges of the model; workers ask each other for their steps.
+  /// Workers own ranges of the model: all of them in one process, the first one of each node
+  /// between
+  /// machines. Workers ask each other for their steps.
   peer,
 };
 
