@@ -4,7 +4,9 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +29,9 @@ struct ComputeContext {
   Arena& arena;
   /// True if a gradient is computed, false in an evaluation.
   bool training = true;
+  /// If it is set, a model with early parts (EarlyPartsModel) calls it while it computes a
+  /// gradient: the elements of `g` from `first` on are final. `first` never grows.
+  const std::function<void(std::size_t first)>* on_final = nullptr;
 };
 
 /// A metric of a batch, as a mean over its samples.
@@ -84,6 +89,13 @@ concept Model = DataSet<D> &&
 template <class M, class D>
 concept RowSparseModel = Model<M, D> && requires(const M model, const D data, Batch batch) {
   { model.touched(data, batch) } -> std::convertible_to<std::vector<TouchedRows>>;
+};
+
+/// A model that computes the last elements of its gradient first, and says when they are final
+/// (ComputeContext::on_final).
+template <class M>
+concept EarlyPartsModel = requires {
+  requires M::has_early_parts;
 };
 
 /// A model that can predict one number for each sample of `batch`, a class or a value, which it

@@ -228,8 +228,10 @@ double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, st
     allocate_derivatives(state, context.arena);
     sums += apply_loss(derivative(state, plan_->values().size() - 1), reader.labels(micro_batch),
                        weight);
-    backward(w, state, weight * static_cast<T>(micro_batch.size()), offset(batch, micro_batch) == 0,
-             g, context);
+    const std::size_t first = offset(batch, micro_batch);
+    backward(w, state, weight * static_cast<T>(micro_batch.size()),
+             {.is_first = first == 0, .is_last = first + micro_batch.size() == batch.size()}, g,
+             context);
   });
   return squared_error_factor(data) * sums.loss / static_cast<double>(batch.size());
 }

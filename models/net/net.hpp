@@ -35,6 +35,8 @@ template <class T>
 class Net {
  public:
   using Scalar = T;
+  /// On the CPU. Other devices compute the whole gradient (NetEngine).
+  static constexpr bool has_early_parts = true;
   enum class Loss { softmax, squared, contrastive };
 
   /// Returns "net" and the names of named_nets().
@@ -112,9 +114,14 @@ class Net {
   void allocate_derivatives(MicroBatchState& state, Arena& arena) const;
   /// Returns the memory that holds the derivative of the loss by value number `value` of the plan.
   [[nodiscard]] std::span<T> derivative(const MicroBatchState& state, std::size_t value) const;
-  /// Adds the gradient to g, which is zero if `is_gradient_zero`. `share` is the micro-batch's
-  /// fraction of the batch.
-  void backward(std::span<const T> w, const MicroBatchState& state, T share, bool is_gradient_zero,
+  /// A micro-batch is the first one of its batch if the gradient is zero before it, and the last
+  /// one if the gradient is final after it.
+  struct MicroBatchPlace {
+    bool is_first;
+    bool is_last;
+  };
+  /// Adds the gradient to g. `share` is the micro-batch's fraction of the batch.
+  void backward(std::span<const T> w, const MicroBatchState& state, T share, MicroBatchPlace place,
                 std::span<T> g, ComputeContext& context) const;
   /// The backward pass of an operation that adds its inputs.
   void backward_sum(const MicroBatchState& state, const Operation<T>& sum) const;

@@ -81,7 +81,7 @@ std::span<T> Net<T>::derivative(const MicroBatchState& state, std::size_t value)
 
 template <class T>
 void Net<T>::backward(std::span<const T> w, const MicroBatchState& state, T share,
-                      bool is_gradient_zero, std::span<T> g, ComputeContext& context) const {
+                      MicroBatchPlace place, std::span<T> g, ComputeContext& context) const {
   for (std::size_t k = plan_->operations().size(); k-- > 0;) {
     const Operation<T>& operation = plan_->operations()[k];
     if (operation.layer == nullptr) {
@@ -94,10 +94,12 @@ void Net<T>::backward(std::span<const T> w, const MicroBatchState& state, T shar
     if (is_added) dx = state.slots[operation.spare_slot].first(dx.size());
     operation.layer->backward(
         {state.n, w.subspan(operation.parameters_start, operation.parameters_size),
-         state.value(input), state.values[operation.output], state.saved[k], share,
-         is_gradient_zero, derivative(state, operation.output), dx,
+         state.value(input), state.values[operation.output], state.saved[k], share, place.is_first,
+         derivative(state, operation.output), dx,
          g.subspan(operation.parameters_start, operation.parameters_size), context});
     if (is_added) axpy<T, T>(1, dx, derivative(state, input));
+    if (place.is_last && context.on_final != nullptr && operation.parameters_size > 0)
+      (*context.on_final)(operation.parameters_start);
   }
 }
 

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "starling/models/net/net.hpp"
 #include "tests/models/model_data.hpp"
@@ -61,6 +64,33 @@ class Nets : public testing::TestWithParam<NetCase> {
   std::vector<double> w = std::vector<double>(total_size(model.parameters()));
   Arena arena;
 };
+
+/// The rows are one micro-batch or, if they are repeated, several.
+TEST_P(Nets, SaysWhichElementsOfItsGradientAreFinal) {
+  for (const std::size_t copies : {1, 30}) {
+    std::vector<std::uint32_t> batch;
+    for (std::size_t i = 0; i < copies; ++i)
+      for (const std::uint32_t row : all_rows(data)) batch.push_back(row);
+    std::vector<double> g(w.size());
+    std::vector<std::pair<std::size_t, std::vector<double>>> seen;
+    const std::function<void(std::size_t)> on_final = [&](std::size_t first) {
+      seen.emplace_back(
+          first, std::vector<double>(g.begin() + static_cast<std::ptrdiff_t>(first), g.end()));
+    };
+    arena.reset();
+    Random random{1};
+    ComputeContext context{.random = random, .arena = arena, .on_final = &on_final};
+    model.gradient(w, data, batch, g, context);
+    std::size_t last = w.size();
+    for (const auto& [first, elements] : seen) {
+      EXPECT_LT(first, last) << "fewer elements than before";
+      last = first;
+      EXPECT_TRUE(std::equal(elements.begin(), elements.end(),
+                             g.begin() + static_cast<std::ptrdiff_t>(first)));
+    }
+    EXPECT_EQ(last, 0U) << "in the end all of them";
+  }
+}
 
 TEST_P(Nets, GradientEqualsFiniteDifferences) {
   std::vector<double> g, ignored;
