@@ -35,6 +35,7 @@ using MemberActor =
               void(core::LocalMessage),       // A message of a member of this process.
               void(EnvelopePtr),              // A packet has arrived.
               void(Planned),                  // The job has planned what it reads next.
+              void(PartsComputed),            // The compute pool has parts of its update.
               void(Computed),                 // The compute pool has its update.
               void(ComputeFailed),            // The computation threw.
               void(TimerFired),               // A timer of its core has fired.

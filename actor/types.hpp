@@ -30,6 +30,12 @@ struct Planned {
   /// The ranges, or the rows of them, that the worker reads for the step after `step`.
   std::vector<core::RangeRows> plan;
 };
+/// Parts of the result of Task::compute(), while it computes the others.
+struct PartsComputed {
+  /// The number of steps that the worker had finished before this one.
+  core::Step step = 0;
+  core::EarlyParts parts;
+};
 /// The result of Task::compute().
 struct Computed {
   /// The number of steps that the worker had finished before this one.
@@ -189,7 +195,7 @@ struct FlowProgramEnded {
 using MailboxTypes = core::Concat<
     core::Messages,
     core::TypeList<core::Value, core::Snapshot, core::RangeState, std::vector<core::RangeState>,
-                   DirectoryPtr, Planned, Computed, Evaluated, ComputeFailed, Report,
+                   DirectoryPtr, Planned, PartsComputed, Computed, Evaluated, ComputeFailed, Report,
                    core::StepsReport, Failure, MemberReport, AskMember, LivenessUpdate, TimerFired,
                    EnvelopePtr, core::LocalMessage, core::AskValue, core::Answer, Pause, ReadRanges,
                    FlowInput, FlowActionBegun, FlowPartEnded, FlowProgramEnded>>;

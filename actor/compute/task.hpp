@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <new>
 #include <optional>
 #include <span>
@@ -44,6 +45,9 @@ struct StepInput {
   std::span<const core::Value> values;
   /// If workers hand in early: as in core::Compute and core::Cut.
   core::Cut cut = {};
+  /// compute() may give it parts of the update early (core::PartsSink). Null if the update must be
+  /// whole.
+  std::function<void(core::EarlyParts parts)> take_parts = {};
 };
 
 struct StepResult {
@@ -70,6 +74,8 @@ class Task {
   [[nodiscard]] virtual bool waits_for_actors() const { return false; }
   /// The rule by which each worker compresses its updates.
   [[nodiscard]] virtual models::Compression compression() const { return {}; }
+  /// ExchangeOptions::has_early_parts.
+  [[nodiscard]] virtual bool has_early_parts() const { return false; }
   /// ExchangeOptions::rounds_to_bf16.
   [[nodiscard]] virtual bool rounds_to_bf16() const { return false; }
   /// Returns the ranges, or rows of them, that the worker reads for its next step.

@@ -79,6 +79,11 @@ class MemberHost : public actor::MemberActor::base {
             member.on_input(context, core::PlanResult{result.step, result.plan});
           });
         },
+        [this](const actor::PartsComputed& computed) {
+          run([&](Core& member, const Context& context) {
+            member.on_input(context, core::PartsResult{computed.step, computed.parts});
+          });
+        },
         [this](const actor::Computed& computed) { on_computed(computed); },
         [this](const actor::ComputeFailed& failure) { on_failed(failure); },
         [this](const actor::TimerFired& tick) {

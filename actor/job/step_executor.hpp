@@ -19,7 +19,7 @@
 
 namespace starling::actor {
 
-/// For use by a member's actor, which handles Planned, Computed and ComputeFailed.
+/// For use by a member's actor, which handles Planned, PartsComputed, Computed and ComputeFailed.
 class StepExecutor {
   /// Decides whether the job's code is brief: whether its runs take less than `brief_max` on
   /// average. The average forgets old runs, and starts too high: code is known to be brief after
@@ -80,9 +80,10 @@ class StepExecutor {
         });
   }
 
-  /// Computes a step, and sends `self` the update as Computed. Then, while the update and the next
-  /// values are in flight, the pool's thread prefetches the next step's data, unless other work
-  /// waits for a thread.
+  /// Computes a step, and sends `self` the update as Computed. Sends parts of it before as
+  /// PartsComputed, unless an injected delay or a straggler's slowdown holds updates back. Then,
+  /// while the update and the next values are in flight, the pool's thread prefetches the next
+  /// step's data, unless other work waits for a thread.
   void compute(const MemberActor& self, core::Compute& compute) {
     const bool on_pool = job_context_->pool->has_threads() && !runs_inline(*compute_heuristic_);
     const std::shared_ptr<Task>& task = job_context_->task;
@@ -96,13 +97,18 @@ class StepExecutor {
                              compressor = compressor_, id = id_, step = compute.step,
                              share = compute.share, on_pool, samples_max = compute.samples_max,
                              hand_in = hand_in_, values = std::move(compute.values),
-                             former = std::move(compute.former)](Scratch& scratch) mutable {
+                             former = std::move(compute.former),
+                             gives_parts = !holds_back()](Scratch& scratch) mutable {
       attempt(self, step, [&] {
         const core::Time started_at = job_context->now();
+        StepInput input{
+            id, step, share, values, {.samples_max = samples_max, .hand_in = hand_in.get()}};
+        if (gives_parts)
+          input.take_parts = [&](core::EarlyParts parts) {
+            actor::post(self, actor::PartsComputed{step, std::move(parts)});
+          };
         StepResult result = heuristic->measure(*job_context, [&] {
-          StepResult computed = job_context->task->compute(
-              {id, step, share, values, {.samples_max = samples_max, .hand_in = hand_in.get()}},
-              scratch);
+          StepResult computed = job_context->task->compute(input, scratch);
           if (compressor && !computed.fault) compressor->compress(computed.update);
           return computed;
         });
@@ -246,6 +252,11 @@ class StepExecutor {
     delayed_compute_->delay = core::Time{
         static_cast<core::Time::rep>(over * static_cast<double>(delayed_compute_->delay.count()))};
     return over;
+  }
+
+  /// True if updates of this worker may be held back: early parts would undo that.
+  [[nodiscard]] bool holds_back() const {
+    return !std::holds_alternative<laws::None>(job_context_->delay.law()) || slowdown() != 1;
   }
 
   /// The factor by which this worker's steps are slowed down.

@@ -26,6 +26,7 @@ namespace starling::actor {
   training.worker.attempts = job.attempts;
   training.exchange.name = job.exchange;
   training.exchange.cache = job.cache;
+  training.exchange.has_early_parts = task.has_early_parts();
   training.exchange.rounds_to_bf16 = task.rounds_to_bf16();
   training.exchange.layout = std::move(layout);
   training.exchange.applier = std::move(applier);

@@ -64,12 +64,18 @@ class TrainTask final : public Task {
                     .clip = options.clip,
                     .seed = options.job.seed,
                     .former_deals = options.job.former_deals},
-                   layout_of<T>(model.parameters(), options.job)) {}
+                   layout_of<T>(model.parameters(), options.job)) {
+    if (has_early_parts())
+      buckets_ = core::exchange_buckets(options.job.exchange, layout(), sizeof(T));
+  }
 
   [[nodiscard]] const core::Layout& layout() const override { return *gradients_.layout(); }
 
   [[nodiscard]] bool chooses_reads() const override { return gradients_.by_rows(); }
   [[nodiscard]] models::Compression compression() const override { return compression_; }
+  [[nodiscard]] bool has_early_parts() const override {
+    return gradients_.has_early_parts() && !models::compresses(compression_);
+  }
   [[nodiscard]] bool rounds_to_bf16() const override { return rounds_to_bf16_; }
 
   /// The number of samples in a full batch of one worker or, if batches are dynamic, of all.
@@ -92,6 +98,8 @@ class TrainTask final : public Task {
   bool rounds_to_bf16_;
   models::Compression compression_;
   core::Gradients<M, D> gradients_;
+  /// The buckets in which steps give their updates; empty if they give whole ones.
+  std::vector<core::Bucket> buckets_;
 };
 
 /// Makes the assignment that trains `model`. An Error says which option cannot work. The assignment

@@ -1,6 +1,7 @@
 /// The templates that train.hpp declares. Include train.hpp instead.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "starling/actor/train/train.hpp"
@@ -11,8 +12,10 @@ template <class M, class D>
 requires models::Model<M, D> StepResult TrainTask<M, D>::compute(const StepInput& input,
                                                                  Scratch& scratch) {
   Random random = Random::stream(seed_, input.worker, input.step);
+  std::optional<core::PartsSink> sink;
+  if (input.take_parts && !buckets_.empty()) sink = {buckets_, input.take_parts};
   auto [update, fault] = gradients_.compute(input.worker, input.step, input.values, random, scratch,
-                                            input.share, input.cut);
+                                            input.share, input.cut, sink ? &*sink : nullptr);
   return {std::move(update), std::move(fault)};
 }
 

@@ -66,6 +66,7 @@ struct FormerStep {
 };
 
 /// Compute the update of the step after `step` from `values`, then call on_update or on_failure.
+/// Parts that are final before may go to on_parts.
 struct Compute {
   Step step;
   /// One value for each range that was read, in the order of the plan.
@@ -115,6 +116,13 @@ struct Write {
   std::uint64_t samples_total = 0;
 };
 
+/// Hand over parts of the update of step `step`, which are in its Write, too. They may come several
+/// times, each time with more ranges or, if computing has failed meanwhile, with fewer.
+struct WriteParts {
+  Step step = 1;
+  EarlyParts parts;
+};
+
 /// Bulk-synchronous jobs only: announce that the worker has joined and writes the update of each
 /// step after `step`, then call on_written with `step`. If the exchange is the barrier, `step` is
 /// 0, and on_written is called with the step after which the worker writes.
@@ -137,8 +145,8 @@ struct Fail {
   std::string why;
 };
 
-using Effect = std::variant<Send, SetTimer, Plan, Read, Compute, CutShort, Write, Enter, EndWrites,
-                            Done, Fail>;
+using Effect = std::variant<Send, SetTimer, Plan, Read, Compute, CutShort, WriteParts, Write, Enter,
+                            EndWrites, Done, Fail>;
 using Effects = std::vector<Effect>;
 
 /// Passed to every event: the time, a random generator, and the list to which the core appends its

@@ -33,4 +33,12 @@ struct Update {
   std::optional<barrier::Descent> descent = std::nullopt;
 };
 
+/// Parts of an update that are final while the worker still computes the others.
+struct EarlyParts {
+  /// The update has the parts of all ranges from this one on.
+  RangeId first = 0;
+  /// Without its loss.
+  Update update;
+};
+
 }  // namespace starling::core

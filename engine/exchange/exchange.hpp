@@ -48,6 +48,8 @@ struct ExchangeOptions {
   /// True if the worker keeps what it has read, and reads again only what is too old for the
   /// barrier (check_cache() in core/training/exchanges.hpp).
   bool cache = false;
+  /// True if workers may give parts of an update before its end (WriteParts).
+  bool has_early_parts = false;
   /// True if members send elements with the precision of bfloat16, and keep the rounding errors.
   /// Only for exchanges with E::can_round_to_bf16, and for elements that are floats.
   bool rounds_to_bf16 = false;
@@ -166,7 +168,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// have E::can_round_to_bf16, which is true if it can do what ExchangeOptions::rounds_to_bf16
   /// says, have E::check_workers(name, workers), which refuses a number of workers that it cannot
   /// have, and E::has_shards(name), which is true if parts of the job's state are at two workers
-  /// only.
+  /// only. If it has a function write_parts(context, WriteParts), workers hand it parts of an
+  /// update before its Write, in the buckets of E::buckets(name, layout, element_bytes).
 
   /// The context of every event: an ExchangeContext of `Messages` and Ended.
   typename E::Context;

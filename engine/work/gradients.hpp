@@ -20,6 +20,7 @@
 #include "starling/base/text.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/worker/worker.hpp"
+#include "starling/engine/exchange/buckets.hpp"
 #include "starling/engine/exchange/layout.hpp"
 #include "starling/models/kernels/kernels.hpp"
 #include "starling/models/model.hpp"
@@ -86,6 +87,16 @@ struct Cut {
   const std::atomic<bool>* hand_in = nullptr;
 };
 
+/// Takes parts of a gradient while the others are computed.
+struct PartsSink {
+  /// In the order in which they are final: that of make_buckets().
+  std::vector<Bucket> buckets;
+  /// Called on the thread that computes when the parts of a bucket are final, and with the parts of
+  /// all buckets before it; not for the last bucket, whose parts come with the whole gradient. The
+  /// elements of the parts are those of the gradient, and do not change any more.
+  std::function<void(EarlyParts parts)> take;
+};
+
 /// A step's gradient.
 struct Gradient {
   Update update;
@@ -120,6 +131,12 @@ class Gradients {
   /// True if some parameter is row-sparse: steps then read and push only some of its rows, see
   /// plan().
   [[nodiscard]] bool by_rows() const noexcept { return by_rows_; }
+  /// True if compute() gives parts of the gradient early: if the model has some, and nothing is
+  /// done to the whole gradient after it. By the model and the options alone, so on all workers
+  /// alike.
+  [[nodiscard]] bool has_early_parts() const noexcept {
+    return models::EarlyPartsModel<M> && !by_rows_ && std::holds_alternative<models::NoClip>(clip_);
+  }
   /// Returns the number of samples in a full batch of one worker or, if batches are dynamic, of all
   /// workers.
   [[nodiscard]] std::size_t batch_size() const {
@@ -137,10 +154,11 @@ class Gradients {
   /// Returns the gradient of the step after `step`. `values` has one value for each range that
   /// plan() returned, or for each range if by_rows() is false. If `random` is Random::stream(seed,
   /// worker, step), computing a step again gives the same gradient. `cut` counts only if workers
-  /// hand in early.
+  /// hand in early. If it is not null, `sink` takes early parts. Requires: sink == nullptr, or
+  /// has_early_parts() and workers do not hand in early.
   [[nodiscard]] Gradient compute(MemberId worker, Step step, std::span<const Value> values,
                                  Random& random, Scratch& scratch, const WorkShare& share = {},
-                                 const Cut& cut = {}) const;
+                                 const Cut& cut = {}, const PartsSink* sink = nullptr) const;
 
  private:
   /// Replaces `out` by the samples of the step after `step`.
@@ -155,7 +173,10 @@ class Gradients {
   void clear_gradient(std::span<const Value> values, std::span<T> g) const;
   template <class F>
   void for_each_piece(std::span<const Value> values, F f) const;
-  std::vector<Update::Part> dense_update(const std::shared_ptr<Buffer>& gradient) const;
+  /// Gives the parts of finished buckets to a PartsSink.
+  class EarlyGiver;
+  std::vector<Update::Part> dense_update(const std::shared_ptr<Buffer>& gradient,
+                                         RangeId first = 0) const;
   std::vector<Update::Part> sparse_update(std::span<const Value> values, std::span<const T> g,
                                           bool& is_finite) const;
 

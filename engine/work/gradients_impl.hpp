@@ -5,12 +5,14 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/work/gradients.hpp"
 #include "starling/models/kernels/kernels.hpp"
@@ -131,9 +133,48 @@ auto Gradients<M, D>::assemble(std::span<const Value> values, Scratch& scratch) 
 
 template <class M, class D>
 requires models::Model<M, D>
+class Gradients<M, D>::EarlyGiver {
+ public:
+  EarlyGiver(const Gradients& gradients, const PartsSink& sink, std::shared_ptr<Buffer> gradient,
+             std::uint32_t samples)
+      : gradients_(gradients), sink_(sink), gradient_(std::move(gradient)), samples_(samples) {}
+
+  /// The elements from `first` on are final. Gives nothing more after an element that is not
+  /// finite: compute() will refuse the gradient.
+  void on_final(std::size_t first) {
+    const auto& ranges = gradients_.layout_->ranges;
+    std::size_t given = next_;
+    while (given + 1 < sink_.buckets.size() && ranges[sink_.buckets[given].first].offset >= first)
+      ++given;
+    if (given == next_ || !is_finite_) return;
+    const RangeId range = sink_.buckets[given - 1].first;
+    const std::size_t end =
+        next_ == 0 ? gradients_.layout_->size : ranges[sink_.buckets[next_ - 1].first].offset;
+    const std::size_t begin = ranges[range].offset;
+    is_finite_ = std::isfinite(models::squared_norm<T>(
+        std::as_const(*gradient_).template as<T>().subspan(begin, end - begin)));
+    next_ = given;
+    if (is_finite_)
+      sink_.take(
+          {range, Update{.parts = gradients_.dense_update(gradient_, range), .samples = samples_}});
+  }
+
+ private:
+  const Gradients& gradients_;
+  const PartsSink& sink_;
+  std::shared_ptr<Buffer> gradient_;
+  std::uint32_t samples_;
+  /// How many buckets are given.
+  std::size_t next_ = 0;
+  bool is_finite_ = true;
+};
+
+template <class M, class D>
+requires models::Model<M, D>
 auto Gradients<M, D>::compute(MemberId worker, Step step, std::span<const Value> values,
                               Random& random, Scratch& scratch, const WorkShare& share,
-                              const Cut& cut) const -> Gradient {
+                              const Cut& cut, const PartsSink* sink) const -> Gradient {
+  STARLING_CHECK(sink == nullptr || (has_early_parts() && !share.taken));
   const auto w = assemble(values, scratch);
   auto& batch = scratch.batch;
   batch_of(worker, step, share, batch);
@@ -149,6 +190,14 @@ auto Gradients<M, D>::compute(MemberId worker, Step step, std::span<const Value>
   if (!batch.empty()) {
     scratch.work.reset();
     models::ComputeContext context{.random = random, .arena = scratch.work, .training = true};
+    std::optional<EarlyGiver> giver;
+    const std::function<void(std::size_t)> on_final = [&](std::size_t first) {
+      giver->on_final(first);
+    };
+    if (sink != nullptr) {
+      giver.emplace(*this, *sink, buffer, static_cast<std::uint32_t>(batch.size()));
+      context.on_final = &on_final;
+    }
     loss = share.taken && cut.hand_in != nullptr
                ? gradient_of_micro_batches(w, values, g, context, scratch, cut)
                : static_cast<double>(model_.gradient(w, data_, batch, g, context));
@@ -263,10 +312,10 @@ void Gradients<M, D>::for_each_piece(std::span<const Value> values, F f) const {
 
 template <class M, class D>
 requires models::Model<M, D>
-auto Gradients<M, D>::dense_update(const std::shared_ptr<Buffer>& gradient) const
+auto Gradients<M, D>::dense_update(const std::shared_ptr<Buffer>& gradient, RangeId first) const
     -> std::vector<Update::Part> {
   std::vector<Update::Part> parts;
-  for (std::size_t r = 0; r < layout_->ranges.size(); ++r)
+  for (std::size_t r = first; r < layout_->ranges.size(); ++r)
     parts.push_back({static_cast<RangeId>(r),
                      {gradient, layout_->ranges[r].offset, layout_->ranges[r].count, nullptr}});
   return parts;

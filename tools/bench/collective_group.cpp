@@ -47,7 +47,7 @@ core::SumSlices cut(const CollectiveRun& run) {
 /// Returns the window with which all of the runs can do.
 std::uint32_t window_of(const std::vector<CollectiveRun>& runs) {
   std::uint32_t window = UINT32_MAX;
-  for (const CollectiveRun& run : runs) window = std::min(window, cut(run).window);
+  for (const CollectiveRun& run : runs) window = std::min(window, cut(run).slice_window);
   return window;
 }
 

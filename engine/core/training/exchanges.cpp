@@ -25,6 +25,8 @@ ExchangeType type_of() {
   if constexpr (requires { &E::check_workers; }) check_workers = &E::check_workers;
   bool (*has_shards)(std::string_view) = nullptr;
   if constexpr (requires { &E::has_shards; }) has_shards = &E::has_shards;
+  std::vector<Bucket> (*buckets)(std::string_view, const Layout&, std::size_t) = nullptr;
+  if constexpr (requires { &E::buckets; }) buckets = &E::buckets;
   return {.name = E::name,
           .arguments = E::arguments,
           .check_argument = check_argument,
@@ -39,6 +41,7 @@ ExchangeType type_of() {
           .answerer = &E::answerer,
           .check_workers = check_workers,
           .has_shards = has_shards,
+          .buckets = buckets,
           .make = [](ExchangeOptions options) { return AnyExchange{E{std::move(options)}}; }};
 }
 
@@ -70,6 +73,15 @@ const ExchangeType& exchange_type(std::string_view name) {
   const ExchangeType* found = find_exchange(name);
   STARLING_CHECK(found != nullptr);
   return *found;
+}
+
+std::vector<Bucket> exchange_buckets(std::string_view name, const Layout& layout,
+                                     std::size_t element_bytes) {
+  const ExchangeType& type = exchange_type(name);
+  auto buckets =
+      type.buckets != nullptr ? type.buckets(name, layout, element_bytes) : std::vector<Bucket>{};
+  if (buckets.size() == 1) buckets.clear();
+  return buckets;
 }
 
 Result<void> check_exchange(std::string_view name) {

@@ -72,6 +72,10 @@ struct ExchangeType {
   Result<void> (*check_workers)(std::string_view name, std::size_t workers);
   /// As E::has_shards in the concept Exchange. nullptr if it never has.
   bool (*has_shards)(std::string_view name);
+  /// The buckets of an update whose parts come early; none if the exchange takes whole updates
+  /// only. nullptr if it never takes parts.
+  std::vector<Bucket> (*buckets)(std::string_view name, const Layout& layout,
+                                 std::size_t element_bytes);
   AnyExchange (*make)(ExchangeOptions options);
 };
 
@@ -86,6 +90,11 @@ struct ExchangeType {
                                                                RangeId range) {
   return exchange_type(name).answerer(name, configuration, range);
 }
+
+/// Returns the buckets in which workers hand over an update whose parts come early; none if they
+/// hand over whole updates only. Requires: check_exchange(name).
+[[nodiscard]] std::vector<Bucket> exchange_buckets(std::string_view name, const Layout& layout,
+                                                   std::size_t element_bytes);
 
 /// Returns the names of the exchanges for which `is_valid` is true, as "owners, broadcast".
 template <class IsValid>

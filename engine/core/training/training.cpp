@@ -245,6 +245,11 @@ void Training::execute(const Context& context, Effects effects, std::uint32_t ke
       std::visit([&](auto& message) { context.send(*to, std::move(message)); }, send->message);
     } else if (auto* read = std::get_if<Read>(&effect)) {
       run_exchange(context, [&](auto& e, const auto& c) { e.read(c, std::move(*read)); });
+    } else if (auto* parts = std::get_if<WriteParts>(&effect)) {
+      run_exchange(context, [&](auto& e, const auto& c) {
+        if constexpr (requires { e.write_parts(c, std::move(*parts)); })
+          e.write_parts(c, std::move(*parts));
+      });
     } else if (auto* write = std::get_if<Write>(&effect)) {
       run_exchange(context, [&](auto& e, const auto& c) { e.write(c, std::move(*write)); });
     } else if (const auto* enter = std::get_if<Enter>(&effect)) {

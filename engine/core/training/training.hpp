@@ -41,12 +41,18 @@ struct TrainingOptions {
   std::shared_ptr<const WorkerConfiguration> first_worker_configuration;
 };
 
-// --- the results of outputs; see Worker for all three -------------------------------------------
+// --- the results of outputs; see Worker for all of them
+// -------------------------------------------
 
 /// The result of Plan.
 struct PlanResult {
   Step step = 0;
   std::vector<RangeRows> plan;
+};
+/// Parts of the result of Compute.
+struct PartsResult {
+  Step step = 0;
+  EarlyParts parts;
 };
 /// The result of Compute.
 struct ComputeResult {
@@ -90,7 +96,7 @@ class Training {
   /// ObservedState is a part of the answer to a Snapshot.
   using Outputs = TypeList<Plan, Compute, CutShort, Done, ObservedState>;
   /// The observer asks for the states of this member's ranges by a Snapshot.
-  using Inputs = TypeList<PlanResult, ComputeResult, StepFailure, Snapshot>;
+  using Inputs = TypeList<PlanResult, PartsResult, ComputeResult, StepFailure, Snapshot>;
   using Questions = TypeList<AskStep, AskSteps, AskValue>;
   using Answers = TypeList<WorkerStep, StepsReport, Value>;
   using Options = TrainingOptions;
@@ -144,6 +150,11 @@ class Training {
   void on(const Context& context, PlanResult& result) {
     run_worker(context, [&](auto& worker, const auto& c) {
       worker.on_plan(c, result.step, std::move(result.plan));
+    });
+  }
+  void on(const Context& context, PartsResult& result) {
+    run_worker(context, [&](auto& worker, const auto& c) {
+      worker.on_parts(c, result.step, std::move(result.parts));
     });
   }
   void on(const Context& context, ComputeResult& result) {

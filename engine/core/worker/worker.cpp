@@ -226,6 +226,11 @@ void Worker::on_update(const Context& context, Step step, Update update) {
   context.out.push_back(Write{step_ + 1, std::move(update), samples_total});
 }
 
+void Worker::on_parts(const Context& context, Step step, EarlyParts parts) {
+  if (phase_ != Phase::computing || step != step_) return;
+  context.out.push_back(WriteParts{step_ + 1, std::move(parts)});
+}
+
 void Worker::on_failure(const Context& context, Step step, const std::string& why) {
   const bool planning = phase_ == Phase::planning;
   if ((!planning && phase_ != Phase::computing) || step != step_) return;

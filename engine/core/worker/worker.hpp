@@ -97,6 +97,9 @@ class Worker {
   void on_written(const Context& context, Step step);
   /// The answer to the Compute effect of `step`; ignored if the worker has moved on.
   void on_update(const Context& context, Step step, Update update);
+  /// Parts of the answer to the Compute effect of `step` that are final; ignored if the worker has
+  /// moved on.
+  void on_parts(const Context& context, Step step, EarlyParts parts);
   /// Planning or computing the step after `step` threw an exception. The worker asks for it again;
   /// after `attempts` failures in a row it ends the job (Fail).
   void on_failure(const Context& context, Step step, const std::string& why);

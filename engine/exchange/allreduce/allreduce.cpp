@@ -13,30 +13,66 @@ namespace starling::core {
 namespace {
 
 constexpr std::string_view overlap = "overlap";
-constexpr std::string_view comma_overlap = ",overlap";
+constexpr std::string_view buckets_prefix = "buckets=";
+/// The options that may follow the algorithm.
+constexpr std::string_view options_help = "overlap, or buckets=1 to buckets=64";
 
-Result<AllreduceSettings> parse_argument(std::string_view argument) {
-  AllreduceSettings settings;
-  if (argument == overlap) return AllreduceSettings{.algorithm = {}, .overlaps = true};
-  if (argument.ends_with(comma_overlap)) {
+Error in_argument(const std::string& what) { return Error{"exchange: allreduce: " + what}; }
+
+Error unknown_argument(std::string_view argument, const std::string& valid) {
+  return in_argument(quote(argument) + " is unknown; " + valid);
+}
+
+bool is_option(std::string_view part) {
+  return part == overlap || part.starts_with(buckets_prefix);
+}
+
+Result<void> read_option(std::string_view part, AllreduceSettings& settings) {
+  if (settings.overlaps || settings.buckets > 0)
+    return in_argument(quote(part) + " follows another option; valid: one of " +
+                       std::string{options_help});
+  if (part == overlap) {
     settings.overlaps = true;
-    argument.remove_suffix(comma_overlap.size());
+    return {};
   }
-  if (argument == AllreduceExchange::arguments.front()) return settings;
+  auto count = parse_count(part.substr(buckets_prefix.size()), 1, buckets_max);
+  if (!count) return std::move(count).error().within("exchange: allreduce: buckets");
+  settings.buckets = *count;
+  return {};
+}
+
+Result<void> read_algorithm(std::string_view part, AllreduceSettings& settings) {
   constexpr const auto& examples = AllreduceExchange::arguments;
-  const std::string_view name = argument.substr(0, argument.find(':'));
+  if (part == examples.front()) return {};
+  const std::string_view name = part.substr(0, part.find(':'));
   const bool is_known = std::ranges::any_of(examples, [&](std::string_view example) {
     return example.substr(0, example.find(':')) == name;
   });
-  if (const std::string first = std::string{overlap} + ","; argument.starts_with(first))
-    return Error{"exchange: allreduce: " + quote(argument) + " is unknown; valid: " +
-                 std::string{argument.substr(first.size())} + std::string{comma_overlap}};
-  if (!is_known || name == overlap)
-    return Error{"exchange: allreduce: " + quote(argument) + " is unknown; " +
-                 suggest(argument, std::vector<std::string>{examples.begin(), examples.end()})};
-  auto algorithm = collective::parse_algorithm(argument);
+  if (!is_known)
+    return unknown_argument(
+        part, suggest(part, std::vector<std::string>{examples.begin(), examples.end()}));
+  auto algorithm = collective::parse_algorithm(part);
   if (!algorithm) return std::move(algorithm).error().within("exchange: allreduce");
   settings.algorithm = collective::print(*algorithm);
+  return {};
+}
+
+/// The algorithm comes first.
+Result<AllreduceSettings> parse_argument(std::string_view argument) {
+  if (argument.empty()) return unknown_argument(argument, "valid: allreduce, or allreduce:ring");
+  AllreduceSettings settings;
+  bool is_first = true;
+  for (const std::string_view part : split(argument, ',')) {
+    if (!is_option(part) && !is_first) {
+      const std::string first{argument.substr(0, argument.find(','))};
+      return unknown_argument(
+          argument, is_option(first) ? "valid: " + std::string{part} + "," + first
+                                     : "valid after the algorithm: " + std::string{options_help});
+    }
+    auto read = is_option(part) ? read_option(part, settings) : read_algorithm(part, settings);
+    if (!read) return std::move(read).error();
+    is_first = false;
+  }
   return settings;
 }
 
@@ -49,19 +85,33 @@ Result<AllreduceSettings> parse_allreduce(std::string_view name) {
 }
 
 std::string print(const AllreduceSettings& settings) {
-  const std::string name{AllreduceExchange::name};
-  if (settings.algorithm.empty())
-    return settings.overlaps ? name + ":" + std::string{overlap} : name;
-  return name + ":" + settings.algorithm + std::string{settings.overlaps ? comma_overlap : ""};
+  std::string arguments = settings.algorithm;
+  const auto add = [&](std::string_view part) {
+    arguments += (arguments.empty() ? "" : ",") + std::string{part};
+  };
+  if (settings.overlaps) add(overlap);
+  if (settings.buckets > 0) add(std::string{buckets_prefix} + std::to_string(settings.buckets));
+  return std::string{AllreduceExchange::name} + (arguments.empty() ? "" : ":") + arguments;
 }
 
 AllreduceExchange::AllreduceExchange(const ExchangeOptions& options)
     : RoundExchange(options, [&] {
         const AllreduceSettings settings = parse_allreduce(options.name).value();
-        return RoundExchangeOptions{.algorithm = settings.algorithm,
+        RoundExchangeOptions rounds{.algorithm = settings.algorithm,
                                     .overlaps = settings.overlaps,
                                     .shards_optimizer = settings.shards_optimizer()};
+        if (options.has_early_parts || settings.buckets > 0)
+          rounds.buckets = buckets(options.name, *options.layout, options.applier->element_bytes());
+        return rounds;
       }()) {}
+
+std::vector<Bucket> AllreduceExchange::buckets(std::string_view name, const Layout& layout,
+                                               std::size_t element_bytes) {
+  const AllreduceSettings settings = parse_allreduce(name).value();
+  if (settings.overlaps) return {};
+  return make_buckets(layout, settings.buckets > 0 ? settings.buckets
+                                                   : automatic_bucket_count(layout, element_bytes));
+}
 
 bool AllreduceSettings::shards_optimizer() const { return algorithm == collective::Parts::name; }
 

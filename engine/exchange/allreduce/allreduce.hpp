@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "starling/base/result.hpp"
 #include "starling/engine/exchange/allreduce/round_exchange.hpp"
@@ -23,13 +24,16 @@ struct AllreduceSettings {
   /// contains the rounds up to k - 1. With gradients, w(k) = w(k - 1) - lr mean(u(k)), and u(k) is
   /// that at w(k - 2).
   bool overlaps = false;
+  /// The number of buckets; 0 if it follows from the size of the model (automatic_bucket_count()).
+  std::size_t buckets = 0;
 
   /// RoundExchangeOptions::shards_optimizer: true if the algorithm is named, and is "parts".
   [[nodiscard]] bool shards_optimizer() const;
   bool operator==(const AllreduceSettings&) const = default;
 };
 
-/// Reads "allreduce:ALGORITHM,overlap", in which both parts may be missing. Refuses others.
+/// Reads "allreduce:ALGORITHM,overlap" or "allreduce:ALGORITHM,buckets=N", in which each part may
+/// be missing. Refuses others.
 [[nodiscard]] Result<AllreduceSettings> parse_allreduce(std::string_view name);
 /// Returns text that parse_allreduce() reads back.
 [[nodiscard]] std::string print(const AllreduceSettings& settings);
@@ -52,6 +56,11 @@ class AllreduceExchange : public RoundExchange {
   [[nodiscard]] static Result<void> check_argument(std::string_view argument);
   /// Refuses a number of workers that the algorithm cannot have.
   [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
+  /// The buckets of an update whose parts come early; one if the settings name none and the model
+  /// is small. None if rounds overlap with steps: the worker is then a step ahead of the sum
+  /// already.
+  [[nodiscard]] static std::vector<Bucket> buckets(std::string_view name, const Layout& layout,
+                                                   std::size_t element_bytes);
   /// True if the state of the optimizer is in shards.
   [[nodiscard]] static bool has_shards(std::string_view name);
   /// The primary of the range if the state of the optimizer is in shards.

@@ -18,6 +18,7 @@ RoundExchange::RoundExchange(ExchangeOptions options, RoundExchangeOptions round
   STARLING_CHECK(rounds_.every >= 1 && rounds_.every <= sum_steps_max);
   STARLING_CHECK(rounds_.sums_changes || rounds_.every == 1);
   STARLING_CHECK(!rounds_.sums_changes || (!rounds_.overlaps && !rounds_.shards_optimizer));
+  STARLING_CHECK(rounds_.buckets.size() < 2 || (!rounds_.sums_changes && !rounds_.overlaps));
 }
 
 Result<void> RoundExchange::check_workers(std::string_view name, std::size_t workers) {
@@ -42,8 +43,15 @@ void RoundExchange::write(const Context& context, Write write) {
     if (write.step < next_round_step()) return context.out.push_back(Written{write.step});
     write.update = {};
   }
+  early_.reset();
   write_ = std::move(write);
   answer_worker(context);
+  go_on(context);
+}
+
+void RoundExchange::write_parts(const Context& context, WriteParts write) {
+  if (rounds_.buckets.size() < 2 || write.step != next_round_step()) return;
+  early_ = std::move(write);
   go_on(context);
 }
 
@@ -80,6 +88,7 @@ void RoundExchange::enter(const Context& context, const Enter&) {
 void RoundExchange::end(const Context& context, const EndWrites&) {
   has_ended_ = true;
   is_entering_ = false;
+  early_.reset();
   go_on(context);
 }
 
@@ -104,22 +113,27 @@ const Write* RoundExchange::next_write() const {
   return write ? &*write : nullptr;
 }
 
-/// Completes the round in progress if its sum is complete. Then starts the sum of the next one if
-/// this member has all before it, and its part of it.
+/// Completes the round in progress if its sum is complete. Then starts the sum of the next one, or
+/// of its next bucket, if this member has all before it, and its part of it.
 void RoundExchange::go_on(const Context& context) {
   if (!is_ready_) return;
   if (sum_->is_complete() && !uses_copy()) complete_round(context);
   const Write* write = next_write();
-  const bool has_part = write != nullptr || (has_ended_ && !have_all_ended_);
-  if (!has_part || sum_->is_complete() || !sum_->can_start()) return;
+  if (sum_->is_complete() || !sum_->can_start()) return;
+  const bool has_part = write != nullptr || (has_ended_ && !have_all_ended_) || has_next_parts();
+  if (!has_part) return;
   STARLING_CHECK(write == nullptr || write->step == next_round_step());
   run_sum(context, [&](auto& out) { start_sum(out); });
 }
 
 void RoundExchange::start_sum(RoundSum::Sends& out) {
   if (!rounds_.sums_changes) {
-    const Write* write = next_write();
-    return sum_->start(out, write != nullptr ? &write->update : nullptr, 1, model_);
+    const Update* update = nullptr;
+    if (const Write* write = next_write())
+      update = &write->update;
+    else if (early_)
+      update = &early_->parts.update;
+    return sum_->start(out, update, 1, model_);
   }
   if (own_.steps == 0) return sum_->start(out, nullptr, 0, base_);
   const Update changes = own_changes();

@@ -49,6 +49,9 @@ struct RoundExchangeOptions {
   bool overlaps = false;
   /// True: the state of the optimizer is in shards. Requires: !sums_changes.
   bool shards_optimizer = false;
+  /// RoundSumOptions::buckets. A worker takes part in the sum of a bucket as soon as it has the
+  /// parts of the bucket. At most one if `sums_changes` or `overlaps`.
+  std::vector<Bucket> buckets{};
 };
 
 /// One member's part of the exchange; see the concept Exchange for the functions. Members that do
@@ -69,6 +72,7 @@ class RoundExchange {
 
   void read(const Context& context, const Read& read);
   void write(const Context& context, Write write);
+  void write_parts(const Context& context, WriteParts write);
   void enter(const Context& context, const Enter& enter);
   void end(const Context& context, const EndWrites& end);
 
@@ -155,8 +159,15 @@ class RoundExchange {
   void install_values();
   /// True if the worker makes a step with the present copy, or is about to.
   [[nodiscard]] bool uses_copy() const { return overlapped_write_ && !write_ && !has_ended_; }
-  /// Returns what this member gives to the next sum; nullptr if its worker has no update for it.
+  /// Returns what this member gives to the next sum; nullptr if its worker has no whole update for
+  /// it.
   [[nodiscard]] const Write* next_write() const;
+  /// True if the worker has computed the parts of the bucket that is to be summed next. The last
+  /// bucket waits for the whole update, so that no round is complete before it.
+  [[nodiscard]] bool has_next_parts() const {
+    const RangeId first = sum_->next_bucket().first;
+    return early_ && first > 0 && early_->parts.first <= first;
+  }
   void go_on(const Context& context);
   template <class Event>
   void run_sum(const Context& context, Event event);
@@ -190,6 +201,8 @@ class RoundExchange {
 
   /// The worker's write, until it counts; without its update if the copy contains that.
   std::optional<Write> write_;
+  /// The parts that the worker has of the update that it computes; absent once the update is whole.
+  std::optional<WriteParts> early_;
   /// If rounds overlap with steps: the write that counts, until a round contains it.
   std::optional<Write> overlapped_write_;
   /// True if the worker waits to enter.

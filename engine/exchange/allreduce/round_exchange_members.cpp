@@ -45,7 +45,7 @@ void RoundExchange::begin_epoch(const Context& context) {
   catch_up_.reset();
   reports_.clear();
   if (sum_)
-    if (auto state = sum_->shard_state(); !state.empty()) next_state_ = std::move(state);
+    if (auto state = sum_->shard_state(); state && !state->empty()) next_state_ = *std::move(state);
   sum_.reset();
   workers_ = other_workers(*configuration_, options_.self.id);
   const auto place =
@@ -60,8 +60,9 @@ void RoundExchange::begin_epoch(const Context& context) {
   if (auto valid = RoundExchange::check_workers(options_.name, workers_.size()); !valid)
     return context.out.push_back(Fail{
         std::move(valid).error().within(std::to_string(workers_.size()) + " workers").message});
-  sum_ = make_round_sum({options_.layout, sum_applier_, rounds_.algorithm, options_.window,
-                         configuration_->epoch, workers_.size(), rank_, residual_, shards_});
+  sum_ = make_round_sum({options_.layout, sum_applier_, rounds_.algorithm, rounds_.buckets,
+                         options_.window, configuration_->epoch, workers_.size(), rank_, residual_,
+                         shards_});
 }
 
 void RoundExchange::take_initial_states() {

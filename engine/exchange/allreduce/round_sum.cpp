@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "starling/base/check.hpp"
+#include "starling/engine/exchange/allreduce/bucketed_sum.hpp"
 #include "starling/engine/exchange/allreduce/sharded_sum.hpp"
 #include "starling/engine/exchange/allreduce/sum_algorithm.hpp"
 #include "starling/engine/exchange/allreduce/typed_round_sum.hpp"
@@ -35,15 +36,26 @@ std::uint32_t window_of(std::size_t chunks, std::size_t window) {
 }
 
 template <class T>
-std::unique_ptr<RoundSum> make_typed_sum(const RoundSumOptions& options) {
+std::unique_ptr<RoundSum> make_sum_of(const RoundSumOptions& options, const Bucket& bucket) {
+  const std::size_t at_once =
+      std::clamp<std::size_t>(options.buckets.size(), 1, BucketedSum::in_progress_max);
+  const std::size_t messages = std::max<std::size_t>(1, options.window / at_once);
   if (options.shards)
-    return std::make_unique<ShardedSum<T>>(options, window_of(options.workers, options.window));
-  auto places = SumPlaces::in_order(*options.layout, options.workers);
+    return std::make_unique<ShardedSum<T>>(options, bucket, window_of(options.workers, messages));
+  auto places = SumPlaces::in_order(*options.layout, bucket, options.workers);
   const auto bytes = static_cast<double>(places.size * sizeof(T));
   const auto schedule = make_sum_schedule(options, bytes);
-  const auto [slices, window] = cut_sum(schedule, bytes, options.window);
+  const auto [slices, window] = cut_sum(schedule, bytes, messages);
   places.slices = collective::slice_bounds(schedule.chunks, places.size, slices);
   return std::make_unique<TypedRoundSum<T>>(options, std::move(places), schedule, window);
+}
+
+template <class T>
+std::unique_ptr<RoundSum> make_typed_sum(const RoundSumOptions& options) {
+  if (options.buckets.size() < 2) return make_sum_of<T>(options, all_ranges(*options.layout));
+  std::vector<std::unique_ptr<RoundSum>> sums;
+  for (const Bucket& bucket : options.buckets) sums.push_back(make_sum_of<T>(options, bucket));
+  return std::make_unique<BucketedSum>(options.buckets, std::move(sums));
 }
 
 }  // namespace
@@ -52,7 +64,7 @@ SumSlices cut_sum(const collective::Schedule& schedule, double bytes, std::size_
   double largest = 0;
   for (const auto& chunk : schedule.chunks) largest = std::max(largest, chunk.share);
   return {.slices = 1 + static_cast<std::uint32_t>(largest * bytes / piece_bytes_max),
-          .window = window_of(schedule.chunks.size(), window)};
+          .slice_window = window_of(schedule.chunks.size(), window)};
 }
 
 std::unique_ptr<RoundSum> make_round_sum(const RoundSumOptions& options) {

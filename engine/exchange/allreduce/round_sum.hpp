@@ -29,6 +29,7 @@
 #include "starling/engine/exchange/allreduce/messages.hpp"
 #include "starling/engine/exchange/allreduce/optimizer_shards.hpp"
 #include "starling/engine/exchange/applier.hpp"
+#include "starling/engine/exchange/buckets.hpp"
 #include "starling/engine/exchange/collective/algorithms/algorithm.hpp"
 
 namespace starling::core {
@@ -59,6 +60,8 @@ struct RoundSumOptions {
   /// As collective::parse_algorithm() reads it. Empty, or one that cannot have so many workers: the
   /// algorithm that takes the least time for the size of the vector and the number of workers.
   std::string algorithm{};
+  /// Each bucket is summed for itself, in this order. Empty: all ranges are one bucket.
+  std::vector<Bucket> buckets{};
   /// ExchangeOptions::window.
   std::size_t window = 64;
   Epoch epoch = 0;
@@ -91,18 +94,23 @@ class RoundSum {
 
   virtual ~RoundSum() = default;
 
-  /// True if the next sum can be started: the one before is complete, and not too many are open.
+  /// True if the next sum, or that of its next bucket, can be started: the sum before is complete,
+  /// and not too many are open.
   [[nodiscard]] virtual bool can_start() const = 0;
-  /// Starts the next sum with this worker's update, which is of so many steps, or without one.
-  /// `ranges` are the values to which the sum will be applied. Requires: can_start(); if there is
-  /// an update, 1 <= steps <= sum_steps_max.
+  /// Returns the bucket that start() will sum. Requires: can_start().
+  [[nodiscard]] virtual Bucket next_bucket() const = 0;
+  /// Starts the next sum, or that of its next bucket, with this worker's update, which is of so
+  /// many steps, or without one. The update needs only the parts of the bucket. `ranges` are the
+  /// values to which the sum will be applied. Requires: can_start(); if there is an update, 1 <=
+  /// steps <= sum_steps_max; all buckets of a sum are started with the same numbers of steps and
+  /// samples.
   virtual void start(Sends& out, const Update* update, Step steps,
                      const std::vector<RangeValues>& ranges) = 0;
   /// Takes a message from the worker at a position; ignores those that no correct worker sends.
   virtual void on(Sends& out, collective::Rank from, const SumPiece& piece) = 0;
   virtual void on(Sends& out, collective::Rank from, const SumAck& ack) = 0;
 
-  /// True if the sum that was started last is complete, and was not taken.
+  /// True if the sum that was started last is complete in all buckets, and was not taken.
   [[nodiscard]] virtual bool is_complete() const = 0;
   /// Returns for each worker its contribution; nullopt if the sum has no update of it. Requires:
   /// is_complete().
@@ -112,9 +120,9 @@ class RoundSum {
   /// Returns the values of a range of this worker's shards after the sum in progress; nullptr if
   /// this worker does not know them, or if there are no shards.
   [[nodiscard]] virtual const RangeValues* applied(RangeId) const { return nullptr; }
-  /// Returns the state of this worker's shards after the sum in progress; none unless this worker
-  /// knows all of it. If any worker has completed the sum, those that have the shards do.
-  [[nodiscard]] virtual ShardState shard_state() const { return {}; }
+  /// Returns the state of this worker's shards after the sum in progress; nullopt unless this
+  /// worker knows all of it. If any worker has completed the sum, those that have the shards do.
+  [[nodiscard]] virtual std::optional<ShardState> shard_state() const { return std::nullopt; }
 };
 
 /// How a sum is cut, so that its pieces are small, and few of them are in flight.
@@ -122,7 +130,7 @@ struct SumSlices {
   /// Each chunk is cut into so many slices, of at most range_bytes_max bytes.
   std::uint32_t slices = 1;
   /// collective::ExecutorOptions::window.
-  std::uint32_t window = 1;
+  std::uint32_t slice_window = 1;
 };
 /// Cuts a vector of `bytes`. `window` is ExchangeOptions::window.
 [[nodiscard]] SumSlices cut_sum(const collective::Schedule& schedule, double bytes,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,24 +24,24 @@ class ShardedSum final : public TypedRoundSum<T> {
   using Sends = RoundSum::Sends;
 
   /// Requires: options.shards.
-  ShardedSum(const RoundSumOptions& options, std::uint32_t window)
-      : TypedRoundSum<T>(options, SumPlaces::in_shards(*options.layout, options.workers),
+  ShardedSum(const RoundSumOptions& options, const Bucket& bucket, std::uint32_t window)
+      : TypedRoundSum<T>(options, SumPlaces::in_shards(*options.layout, bucket, options.workers),
                          sharded_schedule(options.shards->backups()), window) {}
 
   void start(Sends& out, const Update* update, Step steps,
              const std::vector<RangeValues>& ranges) override {
     applied_.clear();
     before_.clear();
-    for (RangeId range = 0; range < ranges.size(); ++range)
+    for (RangeId range = bucket().first; range < bucket().end; ++range)
       if (keeps_state(range) && this->options().workers > 1) before_.emplace(range, ranges[range]);
     TypedRoundSum<T>::start(out, update, steps, ranges);
   }
 
   void apply(std::vector<RangeValues>& ranges) override {
     const std::vector<T> sum = this->take_sum();
-    for (RangeId range = 0; range < ranges.size(); ++range) {
+    for (RangeId range = bucket().first; range < bucket().end; ++range) {
       RangeValues& values = ranges[range];
-      const auto slice = std::span{sum}.subspan(this->places().ranges[range]);
+      const auto slice = std::span{sum}.subspan(this->places().place_of(range));
       if (keeps_state(range)) {
         if (const auto applied = applied_.extract(range))
           values = std::move(applied.mapped());
@@ -49,7 +50,7 @@ class ShardedSum final : public TypedRoundSum<T> {
         continue;
       }
       values.slots = Buffer::zeros(0, sizeof(T));
-      const auto elements = slice.first(elements_of(range));
+      const auto elements = slice.first(this->places().size_of(range));
       const std::size_t count = layout().ranges[range].count;
       if (std::ranges::none_of(elements.subspan(count), [](T changes) { return changes > 0; }))
         continue;
@@ -63,10 +64,10 @@ class ShardedSum final : public TypedRoundSum<T> {
     const auto found = applied_.find(range);
     return found == applied_.end() ? nullptr : &found->second;
   }
-  [[nodiscard]] ShardState shard_state() const override {
+  [[nodiscard]] std::optional<ShardState> shard_state() const override {
+    if (applied_.size() != before_.size()) return std::nullopt;
     ShardState state;
-    if (applied_.size() == before_.size())
-      for (const auto& [range, values] : applied_) state.emplace(range, values.slots);
+    for (const auto& [range, values] : applied_) state.emplace(range, values.slots);
     return state;
   }
 
@@ -77,11 +78,13 @@ class ShardedSum final : public TypedRoundSum<T> {
   /// it, and goes on with the new values.
   void on_instruction(const collective::Instruction& instruction, const collective::SliceId& slice,
                       std::span<T> elements) override {
-    const auto range = static_cast<RangeId>(slice.slice * this->options().workers + slice.chunk);
-    if (range >= layout().ranges.size()) return;
+    const std::size_t workers = this->options().workers;
+    const auto range = static_cast<RangeId>(this->places().first_row(workers) +
+                                            slice.slice * workers + slice.chunk);
+    if (!bucket().contains(range)) return;
     const bool is_send = instruction.kind == Kind::send;
     if (is_send && instruction.round != values_round && this->options().residual)
-      this->round(this->places().errors[range], elements.first(elements_of(range)));
+      this->round(this->places().errors[range], elements.first(this->places().size_of(range)));
     if (instruction.round != sum_round) return;
     RangeValues& values = applied_.insert_or_assign(range, before_.at(range)).first->second;
     apply_slice(range, values, elements);
@@ -97,14 +100,11 @@ class ShardedSum final : public TypedRoundSum<T> {
   [[nodiscard]] bool keeps_state(RangeId range) const {
     return this->options().shards->keeps_state(this->options().self, range);
   }
-  /// Returns how many elements and counts a range has.
-  [[nodiscard]] std::size_t elements_of(RangeId range) const {
-    return this->places().errors[range + 1] - this->places().errors[range];
-  }
+  [[nodiscard]] const Bucket& bucket() const { return this->places().bucket; }
 
   /// Applies the sum of a range. `slice` begins with it, and the numbers of the workers follow.
   void apply_slice(RangeId range, RangeValues& values, std::span<const T> slice) {
-    const std::size_t count = elements_of(range);
+    const std::size_t count = this->places().size_of(range);
     if (const double weights = this->weights_at(slice, count); weights > 0)
       this->apply_sum(range, values, slice.first(count), weights);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "starling/engine/exchange/allreduce/optimizer_shards.hpp"
+#include "starling/engine/exchange/buckets.hpp"
 #include "starling/engine/exchange/layout.hpp"
 
 namespace starling::core {
@@ -39,29 +40,43 @@ template <class T>
   return value;
 }
 
-/// Indices into the vector.
+/// Indices into the vector of a bucket.
 struct SumPlaces {
-  /// By range: where its elements begin, which its counts of changed units follow.
+  Bucket bucket;
+  /// By range of the bucket: where its elements begin, which its counts of changed units follow.
   std::vector<std::size_t> ranges;
   /// Where the elements of all workers begin. Each of these places holds the same.
   std::vector<std::size_t> workers;
   std::size_t size = 0;
-  /// By range: where its rounding errors begin among those of all ranges (SumResidual); at last,
-  /// the number of these errors. It depends on the layout alone.
+  /// By range of the layout: where its rounding errors begin among those of all ranges
+  /// (SumResidual); at last, the number of these errors. It depends on the layout alone.
   std::vector<std::size_t> errors;
   /// Where the slices begin (Executor::start). in_order() leaves them open; in shards, slice s of
-  /// chunk c is range s * workers + c with all that its primary needs to apply its sum, or empty.
+  /// chunk c is range first_row(workers) + s * workers + c with all that its primary needs to apply
+  /// its sum, or empty.
   std::vector<std::size_t> slices;
 
   /// Returns the places of the ranges, and after all of them that of the workers.
-  [[nodiscard]] static SumPlaces in_order(const Layout& layout, std::size_t workers);
+  [[nodiscard]] static SumPlaces in_order(const Layout& layout, const Bucket& bucket,
+                                          std::size_t workers);
   /// Returns the places if each range is a slice of the chunk of its primary.
-  [[nodiscard]] static SumPlaces in_shards(const Layout& layout, std::size_t workers);
+  [[nodiscard]] static SumPlaces in_shards(const Layout& layout, const Bucket& bucket,
+                                           std::size_t workers);
 
+  /// In shards: returns the highest multiple of `workers` that is not above the first range.
+  [[nodiscard]] std::size_t first_row(std::size_t workers) const {
+    return bucket.first - bucket.first % workers;
+  }
+  /// Returns how many elements and counts a range has.
+  [[nodiscard]] std::size_t size_of(RangeId range) const {
+    return errors[range + 1] - errors[range];
+  }
+  /// Returns where the elements of a range begin.
+  [[nodiscard]] std::size_t place_of(RangeId range) const { return ranges[range - bucket.first]; }
   /// Returns the elements of a range and its counts.
   template <class Element>
   [[nodiscard]] std::span<Element> of_range(std::span<Element> vector, RangeId range) const {
-    return vector.subspan(ranges[range], errors[range + 1] - errors[range]);
+    return vector.subspan(place_of(range), size_of(range));
   }
   template <class Element>
   [[nodiscard]] static std::span<Element> of_worker(std::span<Element> vector, std::size_t place,

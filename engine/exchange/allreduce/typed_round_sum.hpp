@@ -45,6 +45,8 @@ class TypedRoundSum : public RoundSum {
     return started_ == completed_ && !executor_.is_full();
   }
 
+  [[nodiscard]] Bucket next_bucket() const override { return bucket(); }
+
   void start(Sends& out, const Update* update, Step steps,
              const std::vector<RangeValues>&) override {
     collective::Effects<T> effects;
@@ -73,7 +75,7 @@ class TypedRoundSum : public RoundSum {
 
   void apply(std::vector<RangeValues>& ranges) override {
     const double weights = weights_at(sum_, places_.workers.front());
-    for (RangeId range = 0; range < ranges.size() && weights > 0; ++range)
+    for (RangeId range = bucket().first; range < bucket().end && weights > 0; ++range)
       apply_sum(range, ranges[range], places_.of_range(std::span<const T>{sum_}, range), weights);
     sum_.clear();
   }
@@ -81,12 +83,13 @@ class TypedRoundSum : public RoundSum {
  protected:
   [[nodiscard]] const RoundSumOptions& options() const { return options_; }
   [[nodiscard]] const SumPlaces& places() const { return places_; }
+  [[nodiscard]] const Bucket& bucket() const { return places_.bucket; }
 
   /// Called as collective::Executor::Hook.
   virtual void on_instruction(const collective::Instruction& instruction,
                               const collective::SliceId& slice, std::span<T> elements) {
     if (options_.residual && instruction.kind == collective::Instruction::Kind::send)
-      round(slice.first, elements);
+      round(places_.errors[bucket().first] + slice.first, elements);
   }
   /// True if the pieces of this round of the schedule may be compressed.
   [[nodiscard]] virtual bool may_compress(std::uint32_t) const { return true; }
@@ -96,7 +99,7 @@ class TypedRoundSum : public RoundSum {
   void round(std::size_t first_error, std::span<T> elements) const {
     if constexpr (std::is_same_v<T, float>) {
       const std::span<float> errors{options_.residual->pending};
-      const std::size_t end = std::min(first_error + elements.size(), errors.size());
+      const std::size_t end = std::min(first_error + elements.size(), places_.errors[bucket().end]);
       if (first_error >= end) return;
       models::Bf16::round(elements.first(end - first_error),
                           errors.subspan(first_error, end - first_error));
@@ -153,7 +156,8 @@ class TypedRoundSum : public RoundSum {
       }
       const double weight = weight_of(update->samples);
       if (weight > 0)  // what is computed from no samples may hold any values
-        for (const Update::Part& part : update->parts) add(vector, part, static_cast<T>(weight));
+        for (const Update::Part& part : update->parts)
+          if (bucket().contains(part.range)) add(vector, part, static_cast<T>(weight));
     }
     if (options_.residual) add_errors(vector);
     return vector;
@@ -175,12 +179,15 @@ class TypedRoundSum : public RoundSum {
   /// Adds the errors of the rounds before, and begins to keep those of this one.
   void add_errors(std::vector<T>& vector) {
     const std::span<const float> errors{options_.residual->errors};
-    for (RangeId range = 0; range < options_.layout->ranges.size() && !errors.empty(); ++range) {
+    for (RangeId range = bucket().first; range < bucket().end && !errors.empty(); ++range) {
       const auto elements = places_.of_range(std::span{vector}, range);
       std::ranges::transform(elements, errors.subspan(places_.errors[range], elements.size()),
                              elements.begin(), std::plus<T>{});
     }
-    options_.residual->pending.assign(places_.errors.back(), 0);
+    auto& pending = options_.residual->pending;
+    pending.resize(places_.errors.back());
+    std::fill(pending.begin() + static_cast<std::ptrdiff_t>(places_.errors[bucket().first]),
+              pending.begin() + static_cast<std::ptrdiff_t>(places_.errors[bucket().end]), 0.0F);
   }
 
   /// Returns the units of a range that some update changes, with the sum of their updates; divided

@@ -127,6 +127,7 @@ ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
         {.range = r, .value = {zeros, 0, count, nullptr}, .slots = {}, .ledger = {}});
     plan_.push_back({r, nullptr});
   }
+  buckets_ = core::exchange_buckets(scenario_.exchange, layout, sizeof(double));
   layout_ = std::make_shared<const core::Layout>(std::move(layout));
   initial_states_ = std::move(initial_states);
   const std::uint32_t placed =
@@ -228,6 +229,14 @@ core::Update ChaosJob::update(std::size_t slot, core::Step step, std::size_t sam
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
     update.parts.push_back({r, {shared, 0, 4, rows}});
   return update;
+}
+
+core::EarlyParts ChaosJob::parts(std::size_t slot, core::Step step, std::size_t samples,
+                                 std::size_t bucket) const {
+  core::EarlyParts early{buckets_.at(bucket).first, update(slot, step, samples)};
+  std::erase_if(early.update.parts,
+                [&](const core::Update::Part& part) { return part.range < early.first; });
+  return early;
 }
 
 }  // namespace starling::sim

@@ -34,6 +34,11 @@ class ChaosJob {
   /// number to its sum of steps. It also changes the last row of the range, which depends on the
   /// order of all updates.
   [[nodiscard]] core::Update update(std::size_t slot, core::Step step, std::size_t samples) const;
+  /// The buckets in which workers give their updates; empty if they give whole ones.
+  [[nodiscard]] const std::vector<core::Bucket>& buckets() const noexcept { return buckets_; }
+  /// Returns the parts of this update from the ranges of a bucket on.
+  [[nodiscard]] core::EarlyParts parts(std::size_t slot, core::Step step, std::size_t samples,
+                                       std::size_t bucket) const;
 
  private:
   Scenario scenario_;
@@ -41,6 +46,7 @@ class ChaosJob {
   std::shared_ptr<const std::vector<core::RangeState>> initial_states_;
   core::ConfigurationPtr first_configuration_;
   std::vector<core::RangeRows> plan_;
+  std::vector<core::Bucket> buckets_;
 };
 
 }  // namespace starling::sim

@@ -143,7 +143,8 @@ void ChaosRun::handle(Event& event) {
 }
 
 void ChaosRun::handle_at(Machine& machine, Event& event) {
-  if (event.kind == Event::Kind::update && event.key != machine.computation) return;
+  const bool is_result = event.kind == Event::Kind::update || event.kind == Event::Kind::parts;
+  if (is_result && event.key != machine.computation) return;
   run_event(event.node, [&](MemberCore& core, const core::MemberContext& context) {
     switch (event.kind) {
       case Event::Kind::packet:
@@ -158,6 +159,13 @@ void ChaosRun::handle_at(Machine& machine, Event& event) {
         break;
       case Event::Kind::plan:
         core.on_input(context, core::PlanResult{event.step, job_.plan()});
+        break;
+      case Event::Kind::parts:
+        core.on_input(context,
+                      core::PartsResult{event.step, job_.parts(machine.slot, event.step,
+                                                               checker_.samples().batch_size(
+                                                                   machine.slot, event.step),
+                                                               event.bucket)});
         break;
       default:
         core.on_input(context,
@@ -227,7 +235,8 @@ void ChaosRun::execute(NodeId id, const core::CutShort& cut) {
   schedule_update(id, cut.step, static_cast<double>(scenario_.compute.count()) / 8);
 }
 
-/// Schedules the update of the step after `step`, in place of one that is scheduled already.
+/// Schedules the update of the step after `step`, in place of one that is scheduled already, and
+/// parts of it before.
 void ChaosRun::schedule_update(NodeId id, core::Step step, double mean_time) {
   Machine& machine = machines_[id];
   const Time duration{static_cast<Time::rep>(machine.random.exponential(mean_time))};
@@ -236,6 +245,16 @@ void ChaosRun::schedule_update(NodeId id, core::Step step, double mean_time) {
                                       .incarnation = machine.incarnation,
                                       .key = ++machine.computation,
                                       .step = step});
+  const std::size_t buckets = job_.buckets().size();
+  for (std::uint32_t bucket = 0; bucket + 1 < buckets; ++bucket)
+    if (machine.random.below(4) > 0)
+      queue_.push(now() + duration * (bucket + 1) / buckets,
+                  Event{.kind = Event::Kind::parts,
+                        .node = id,
+                        .incarnation = machine.incarnation,
+                        .key = machine.computation,
+                        .step = step,
+                        .bucket = bucket});
 }
 
 void ChaosRun::execute(NodeId id, const core::Fail& fail) {

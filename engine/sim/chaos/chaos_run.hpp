@@ -32,6 +32,7 @@ struct Event {
     packet,
     timer,
     plan,
+    parts,
     update,
     /// A Sabotage's message arrives.
     forged_message,
@@ -51,6 +52,8 @@ struct Event {
   /// counts it as sent by its sender.
   core::TimerKey key = 0;
   core::Step step = 0;
+  /// parts: the last bucket of which the worker has the parts.
+  std::uint32_t bucket = 0;
   core::Envelope envelope = {};
 };
 

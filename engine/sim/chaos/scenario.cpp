@@ -113,6 +113,13 @@ std::string draw_gossip(std::uint64_t seed) {
          (lag < 2 ? "" : ",lag=" + std::to_string(lag - 1));
 }
 
+/// Draws the number of buckets of allreduce, for one seed in two. Draws from another stream, so
+/// that seeds draw all else as they would without this choice.
+std::string draw_buckets(std::uint64_t seed) {
+  Random random = Random::stream(seed, 13);
+  return random.below(2) == 0 ? "" : ",buckets=" + std::to_string(2 + random.below(3));
+}
+
 /// Draws allreduce for one seed in five: with a random algorithm that so many workers can have, and
 /// in half of the cases with rounds that overlap with steps. Draws from another stream, so that
 /// seeds draw all else as they would without this choice.
@@ -122,10 +129,9 @@ std::optional<std::string> draw_allreduce(std::uint64_t seed, std::size_t worker
   // The last of the arguments is the overlap, which is drawn for itself.
   constexpr const auto& arguments = core::AllreduceExchange::arguments;
   const std::string_view algorithm = arguments[random.below(arguments.size() - 1)];
-  const std::string_view overlap = random.below(2) == 0 ? ",overlap" : "";
+  const std::string options = random.below(2) == 0 ? ",overlap" : draw_buckets(seed);
   const auto with = [&](std::string_view drawn) {
-    return std::string{core::AllreduceExchange::name} + ":" + std::string{drawn} +
-           std::string{overlap};
+    return std::string{core::AllreduceExchange::name} + ":" + std::string{drawn} + options;
   };
   const std::string name = with(algorithm);
   return core::AllreduceExchange::check_workers(name, workers) ? name : with(arguments.front());

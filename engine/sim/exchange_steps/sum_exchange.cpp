@@ -10,6 +10,7 @@
 #include "starling/engine/exchange/allreduce/round_sum.hpp"
 #include "starling/engine/exchange/allreduce/sum_algorithm.hpp"
 #include "starling/engine/exchange/average/average.hpp"
+#include "starling/engine/sim/early_parts.hpp"
 
 namespace starling::sim {
 namespace {
@@ -36,8 +37,9 @@ SumClock make_clock(const ExchangeStepOptions& options, const SumSettings& setti
       .latency_s = options.latency.mean(),
       .bytes_per_second = options.bytes_per_second > 0 ? options.bytes_per_second
                                                        : std::numeric_limits<double>::infinity()};
-  if (settings.shards_optimizer) return SumClock::of_shards(workers, options.bytes, network);
-  return SumClock{settings.algorithm, workers, options.bytes, network};
+  const double bytes = options.bytes / static_cast<double>(settings.buckets);
+  if (settings.shards_optimizer) return SumClock::of_shards(workers, bytes, network);
+  return SumClock{settings.algorithm, workers, bytes, network};
 }
 
 }  // namespace
@@ -51,10 +53,12 @@ Result<SumSettings> parse_sum(const ExchangeStepOptions& options, std::size_t wo
     auto allreduce = core::parse_allreduce(options.name);
     if (!allreduce) return std::move(allreduce).error();
     settings.overlaps = allreduce->overlaps;
+    settings.buckets = std::max<std::size_t>(1, allreduce->buckets);
     settings.shards_optimizer = allreduce->shards_optimizer();
     algorithm = allreduce->algorithm;
   }
-  settings.algorithm = algorithm.empty() ? choose_algorithm(workers, options.bytes)
+  const double bytes = options.bytes / static_cast<double>(settings.buckets);
+  settings.algorithm = algorithm.empty() ? choose_algorithm(workers, bytes)
                                          : collective::parse_algorithm(algorithm).value();
   if (auto fits = check_algorithm(settings.algorithm, workers); !fits)
     return std::move(fits).error().within("exchange " + options.name);
@@ -67,8 +71,14 @@ SumExchange::SumExchange(const ExchangeStepOptions& options, const SumSettings& 
       clock_(make_clock(options, settings, workers)),
       begin_(workers),
       finished_(workers),
+      computes_from_(settings.buckets > 1 ? workers : 0),
       takes_part_(workers),
       ahead_(workers) {}
+
+bool SumExchange::read(MemberId worker, Step, Time now) {
+  if (!computes_from_.empty()) computes_from_[worker] = in_ns(now);
+  return true;
+}
 
 bool SumExchange::write(MemberId worker, Step step, Time now) {
   if (step % settings_.every > 0) return true;
@@ -109,13 +119,29 @@ void SumExchange::take_part(MemberId worker, double at) {
 }
 
 void SumExchange::finish_sum() {
-  finished_ = begin_;
   const double last = std::ranges::max(begin_);
-  clock_.run(finished_);
+  if (settings_.buckets > 1) {
+    run_buckets();
+  } else {
+    finished_ = begin_;
+    clock_.run(finished_);
+  }
   ++sums_;
   longest_ns_ = std::max(longest_ns_, std::ranges::max(finished_) - last);
   taking_part_ = 0;
   takes_part_.assign(takes_part_.size(), false);
+}
+
+/// A worker takes part in the sum of a bucket once it has the parts, and the sum before.
+void SumExchange::run_buckets() {
+  for (std::size_t bucket = 1; bucket <= settings_.buckets; ++bucket) {
+    const double share =
+        share_of_time(static_cast<double>(bucket) / static_cast<double>(settings_.buckets));
+    for (std::size_t i = 0; i < begin_.size(); ++i)
+      finished_[i] =
+          std::max(finished_[i], computes_from_[i] + share * (begin_[i] - computes_from_[i]));
+    clock_.run(finished_);
+  }
 }
 
 void SumExchange::wake_at(MemberId worker, double at, Time now) {
@@ -123,9 +149,9 @@ void SumExchange::wake_at(MemberId worker, double at, Time now) {
 }
 
 ExchangeFigures SumExchange::figures() const {
-  const auto sums = static_cast<double>(sums_);
-  return {.bytes = sums * clock_.bytes(),
-          .messages = sums_ * clock_.messages(),
+  const std::uint64_t runs = sums_ * settings_.buckets;
+  return {.bytes = static_cast<double>(runs) * clock_.bytes(),
+          .messages = runs * clock_.messages(),
           .longest_sum = to_duration(longest_ns_)};
 }
 

@@ -16,6 +16,10 @@ struct SumSettings {
   bool overlaps = false;
   /// core::RoundExchangeOptions::shards_optimizer.
   bool shards_optimizer = false;
+  /// How many buckets of the same size an update has, which come when share_of_time()
+  /// (early_parts.hpp) says. The simulation of steps knows no model, so it has one if the job names
+  /// no number.
+  std::size_t buckets = 1;
 };
 
 /// Reads the name of the exchange. Refuses an algorithm that cannot have so many workers.
@@ -28,7 +32,7 @@ class SumExchange final : public StepExchange {
   /// Requires: workers >= 2.
   SumExchange(const ExchangeStepOptions& options, const SumSettings& settings, std::size_t workers);
 
-  bool read(MemberId, Step, Time) override { return true; }
+  bool read(MemberId worker, Step step, Time now) override;
   bool write(MemberId worker, Step step, Time now) override;
   /// A worker's write is done.
   void wake(std::uint32_t id, Time) override { effects.done.push_back(id); }
@@ -38,6 +42,7 @@ class SumExchange final : public StepExchange {
   bool write_overlapped(MemberId worker, Time now);
   void take_part(MemberId worker, double at);
   void finish_sum();
+  void run_buckets();
   void wake_at(MemberId worker, double at, Time now);
 
   SumSettings settings_;
@@ -46,6 +51,8 @@ class SumExchange final : public StepExchange {
   /// before; at first 0.
   std::vector<double> begin_;
   std::vector<double> finished_;
+  /// Buckets only, by worker: when it began to compute its update.
+  std::vector<double> computes_from_;
   std::size_t taking_part_ = 0;
   /// Overlap only, by worker: true if it takes part in the sum in progress; and when it has
   /// computed its next update meanwhile, which waits for that sum.

@@ -93,6 +93,8 @@ requires models::Model<M, D>
                                            .l2 = options.l2,
                                            .batch = gradients->batch_size(),
                                            .is_batch_of_all = options.dynamic_batches});
+  job.has_early_parts = gradients->has_early_parts() &&
+                        (!models::compresses(options.compression) || protocol.rounds_to_bf16);
   job.deal = {.samples = data.size(),
               .batch = options.batch,
               .dynamic = options.dynamic_batches,

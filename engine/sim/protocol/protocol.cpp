@@ -7,6 +7,7 @@
 #include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
 #include "starling/base/to_duration.hpp"
+#include "starling/engine/sim/early_parts.hpp"
 #include "starling/engine/work/descent.hpp"
 
 namespace starling::sim {
@@ -59,6 +60,9 @@ Protocol::Protocol(ProtocolOptions options, Job job)
       suspicion_random_(stream(options_.seed, Stream::suspicions)) {
   const auto valid = check(options_);
   STARLING_CHECK(valid.ok());
+  if (job_.has_early_parts)
+    buckets_ =
+        core::exchange_buckets(options_.exchange, *job_.layout, job_.applier->element_bytes());
   make_members();
 }
 
@@ -87,6 +91,7 @@ void Protocol::make_members() {
   training.worker.recheck = options_.recheck.value_or(core::default_recheck(options_.mode));
   training.exchange.name = options_.exchange;
   training.exchange.cache = options_.cache;
+  training.exchange.has_early_parts = job_.has_early_parts;
   training.exchange.rounds_to_bf16 = options_.rounds_to_bf16;
   training.exchange.layout = job_.layout;
   training.exchange.applier = job_.applier;
@@ -170,16 +175,6 @@ bool Protocol::handle_next_event() {
   return true;
 }
 
-template <class Call>
-void Protocol::run_member(MemberId id, Call call) {
-  Node& node = nodes_[id];
-  effects_.clear();
-  std::invoke(call, *node.core, MemberContext{now(), node.random, effects_, &scratch_});
-  follow_step(id);
-  for (core::MemberEffect& effect : effects_)
-    std::visit([this, id](auto& e) { execute(id, e); }, effect);
-}
-
 void Protocol::handle(core::Envelope& envelope) {
   run_member(envelope.to, [&](MemberCore& member, const MemberContext& context) {
     member.on_packet(context, envelope);
@@ -195,63 +190,6 @@ void Protocol::handle(core::LocalMessage& message) {
 void Protocol::handle(TimerDue& due) {
   run_member(due.at, [&](MemberCore& member, const MemberContext& context) {
     member.on_timer(context, due.key);
-  });
-}
-
-void Protocol::handle(PlanDue& due) {
-  std::vector<core::RangeRows> rows;
-  try {
-    rows = job_.plan(due.at, due.plan);
-  } catch (const std::exception& fault) {
-    return fail_step(due.at, due.plan.step, fault.what());
-  }
-  run_member(due.at, [&](MemberCore& member, const MemberContext& context) {
-    member.on_input(context, core::PlanResult{due.plan.step, std::move(rows)});
-  });
-}
-
-void Protocol::handle(UpdateDue& due) {
-  const Step step = due.compute.step;
-  core::Update update;
-  try {
-    update = job_.compute(due.at, due.compute);
-    if (due.compute.former)
-      update.descent =
-          core::descent_from(*due.compute.former, due.compute.values, update.parts, *job_.layout);
-  } catch (const std::exception& fault) {
-    return fail_step(due.at, step, fault.what());
-  }
-  if (on_update) on_update(due.at, due.compute, update);
-  count_visits(due.compute, update);
-  run_member(due.at, [&](MemberCore& member, const MemberContext& context) {
-    member.on_input(context, core::ComputeResult{step, std::move(update)});
-  });
-}
-
-void Protocol::handle(HandInDue& due) {
-  auto& computing = nodes_[due.at].computing;
-  if (!computing || computing->due_at != due.due_at) return;
-  UpdateDue update{due.at, std::move(computing->compute)};
-  computing.reset();
-  handle(update);
-}
-
-void Protocol::count_visits(const core::Compute& compute, const core::Update& update) {
-  const core::WorkShare& share = compute.share;
-  if (!share.taken) return;
-  visited_at_.resize(job_.deal.samples);
-  share.order->batch_after(share.index, *share.taken, visits_);
-  visits_.resize(std::min<std::size_t>(visits_.size(), update.samples));
-  for (const models::DealtSample& visit : visits_) {
-    Time& last = visited_at_[visit.sample];
-    longest_gap_ = std::max(longest_gap_, now() - last);
-    last = now();
-  }
-}
-
-void Protocol::fail_step(MemberId id, Step step, const std::string& why) {
-  run_member(id, [&](MemberCore& member, const MemberContext& context) {
-    member.on_input(context, core::StepFailure{step, why});
   });
 }
 
@@ -287,52 +225,6 @@ void Protocol::count_message(MemberId from, MemberId to, const core::PeerMessage
 
 void Protocol::execute(MemberId id, const core::MemberTimer& timer) {
   queue_.push(timer.at, TimerDue{id, timer.key});
-}
-
-void Protocol::execute(MemberId id, const core::Plan& plan) {
-  queue_.push(now(), PlanDue{id, plan});
-}
-
-void Protocol::execute(MemberId id, core::Compute& read) {
-  if (on_compute) on_compute(id, read);
-  const double slowness = options_.slowness.empty() ? 1 : options_.slowness[id];
-  const Time step_time = options_.step_time_of ? options_.step_time_of(id, read.step)
-                                               : options_.step_time.draw(nodes_[id].step_random);
-  const Time work =
-      to_duration(static_cast<double>(step_time.count()) * slowness * relative_size(read));
-  const Time due_at = now() + absences_.time_to_work(id, now(), work);
-  if (!read.share.taken) return queue_.push(due_at, UpdateDue{id, std::move(read)});
-  nodes_[id].computing.emplace(Node::Computing{std::move(read), now(), due_at});
-  queue_.push(due_at, HandInDue{id, due_at});
-}
-
-/// The worker ends the sample at which it is, and hands in. (The time in which it is away counts as
-/// time in which it computes.)
-void Protocol::execute(MemberId id, const core::CutShort& cut) {
-  auto& computing = nodes_[id].computing;
-  if (!computing || computing->compute.step != cut.step || computing->due_at <= now()) return;
-  const auto samples = static_cast<double>(computing->compute.samples_max);
-  const auto length = static_cast<double>((computing->due_at - computing->began_at).count());
-  const auto passed = static_cast<double>((now() - computing->began_at).count());
-  const double done = std::clamp(std::ceil(samples * passed / length), 1.0, samples);
-  computing->compute.samples_max = static_cast<std::uint64_t>(done);
-  const Time due_at = computing->began_at + to_duration(length * done / samples);
-  computing->due_at = std::max(now(), due_at);
-  queue_.push(computing->due_at, HandInDue{id, computing->due_at});
-}
-
-/// Returns the number of samples that a worker computes, in equal parts of the total if batches are
-/// dynamic, in whole batches if workers hand in early, and else 1.
-double Protocol::relative_size(const core::Compute& compute) const {
-  const core::WorkShare& share = compute.share;
-  if (share.taken)
-    return static_cast<double>(compute.samples_max) /
-           static_cast<double>(share.order->batch_size());
-  if (!job_.deal.dynamic || !share.order) return 1;
-  const double equal_part =
-      static_cast<double>(job_.deal.batch) / static_cast<double>(options_.workers);
-  return static_cast<double>(share.order->size_at(share.index, compute.step - share.first_step)) /
-         equal_part;
 }
 
 void Protocol::execute(MemberId id, const core::Excluded&) {

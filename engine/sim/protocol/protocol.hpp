@@ -109,6 +109,9 @@ struct Job {
   /// The state of each range at the start.
   std::vector<core::RangeState> initial_states;
   core::ApplierPtr applier;
+  /// ExchangeOptions::has_early_parts: the parts of an update are there when share_of_time()
+  /// (early_parts.hpp) says.
+  bool has_early_parts = false;
   /// How the training data is dealt; without samples if the job has none.
   core::DealOptions deal = {};
   /// Computes an update. It is called when the step's virtual time is over. An exception fails the
@@ -229,6 +232,9 @@ class Protocol {
       Time due_at;
     };
     std::optional<Computing> computing = std::nullopt;
+    /// If parts come early: the number of the last Compute, and its update once a part is there.
+    std::uint64_t computations = 0;
+    std::optional<core::Update> early_update = std::nullopt;
   };
 
   /// An event at no member.
@@ -250,6 +256,12 @@ class Protocol {
   struct UpdateDue {
     MemberId at;
     core::Compute compute;
+    /// Node::computations.
+    std::uint64_t computation = 0;
+  };
+  /// The same for the parts of a bucket.
+  struct PartsDue : UpdateDue {
+    core::RangeId first = 0;
   };
   /// If workers hand in early: the same, unless the worker was told to hand in meanwhile, so that
   /// its update is due at another time.
@@ -259,7 +271,7 @@ class Protocol {
   };
   /// An Envelope or a LocalMessage arrives at the member to which it is addressed.
   using Event = std::variant<Action, MemberEvent, core::Envelope, core::LocalMessage, TimerDue,
-                             PlanDue, UpdateDue, HandInDue>;
+                             PlanDue, PartsDue, UpdateDue, HandInDue>;
 
   void make_members();
   [[nodiscard]] core::ConfigurationPtr first_configuration() const;
@@ -273,7 +285,10 @@ class Protocol {
   void handle(core::LocalMessage& message);
   void handle(TimerDue& due);
   void handle(PlanDue& due);
+  void handle(PartsDue& due);
   void handle(UpdateDue& due);
+  /// Computes the update, and fails the step if computing throws.
+  [[nodiscard]] std::optional<core::Update> compute(const UpdateDue& due);
   void handle(HandInDue& due);
   void fail_step(MemberId id, Step step, const std::string& why);
 
@@ -308,6 +323,8 @@ class Protocol {
   ProtocolOptions options_;
   Job job_;
 
+  /// The buckets in which workers give their updates; empty if they give whole ones.
+  std::vector<core::Bucket> buckets_;
   Absences absences_;
   Queue<Event> queue_;
   Network network_;
@@ -332,5 +349,15 @@ class Protocol {
   core::MemberEffects effects_;
   core::EffectScratch scratch_;
 };
+
+template <class Call>
+void Protocol::run_member(MemberId id, Call call) {
+  Node& node = nodes_[id];
+  effects_.clear();
+  std::invoke(call, *node.core, core::MemberContext{now(), node.random, effects_, &scratch_});
+  follow_step(id);
+  for (core::MemberEffect& effect : effects_)
+    std::visit([this, id](auto& e) { execute(id, e); }, effect);
+}
 
 }  // namespace starling::sim

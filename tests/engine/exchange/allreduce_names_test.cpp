@@ -59,6 +59,21 @@ TEST(Allreduce, IsTheBarrierBspAndNoOther) {
         "allreduce:overlap,overlap", "allreduce:trees:0-1+", "allreduce:x",
         "allreduce:ring,overlap,overlap", "allreduce:,overlap", "allreduce:bcube:k=2,k=3"})
     EXPECT_NE(checked(bad, "bsp").find("exchange: allreduce: "), std::string::npos) << bad;
+  EXPECT_EQ(checked("allreduce:buckets=4", "bsp"), "accepted");
+  EXPECT_EQ(checked("allreduce:parts,buckets=64", "bsp"), "accepted");
+  EXPECT_EQ(checked("allreduce:ring,buckets=65", "bsp"),
+            "exchange: allreduce: buckets: '65' must be a whole number >= 1 and <= 64");
+  EXPECT_EQ(checked("allreduce:ring,buckets=0", "bsp"),
+            "exchange: allreduce: buckets: '0' must be a whole number >= 1 and <= 64");
+  EXPECT_EQ(checked("allreduce:overlap,buckets=2", "bsp"),
+            "exchange: allreduce: 'buckets=2' follows another option; valid: one of overlap, or "
+            "buckets=1 to buckets=64");
+  EXPECT_EQ(checked("allreduce:ring,tree", "bsp"),
+            "exchange: allreduce: 'ring,tree' is unknown; valid after the algorithm: overlap, or "
+            "buckets=1 to buckets=64");
+  for (const char* name : {"allreduce", "allreduce:overlap", "allreduce:ring,overlap",
+                           "allreduce:buckets=3", "allreduce:groups:4,buckets=3"})
+    EXPECT_EQ(print(parse_allreduce(name).value()), name);
   EXPECT_NE(checked("allreduce:groups:0", "bsp").find("the size of groups"), std::string::npos);
   EXPECT_NE(checked("allreduce:bcube:k=0", "bsp").find("bcube"), std::string::npos);
 }

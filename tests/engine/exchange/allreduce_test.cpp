@@ -43,7 +43,7 @@ TEST_F(AllreduceTest, EachRoundAppliesTheMeanOfAllGradientsOnEveryWorker) {
     for (MemberId workers = 1; workers <= 9; ++workers) {
       if (algorithm == "overlap") continue;
       SCOPED_TRACE(std::string{algorithm} + ", " + std::to_string(workers) + " workers");
-      name_ = "allreduce:" + std::string{algorithm};
+      name_ = "allreduce:" + std::string{algorithm} + (workers % 3 == 0 ? ",buckets=3" : "");
       written_.clear();
       start(5, workers);
       std::vector<RangeValues> owned;
@@ -193,6 +193,15 @@ TEST_F(AllreduceTest, CopiesAgreeInEachRoundWhateverHappensToWorkers) {
   expect_agreement_despite_faults([](std::uint64_t seed) {
     const auto& arguments = AllreduceExchange::arguments;
     return std::pair{"allreduce:" + std::string{arguments[seed % arguments.size()]}, Step{1}};
+  });
+}
+
+TEST_F(AllreduceTest, CopiesAgreeInEachRoundIfPartsComeEarly) {
+  expect_agreement_despite_faults([](std::uint64_t seed) {
+    const auto& arguments = AllreduceExchange::arguments;
+    return std::pair{"allreduce:" + std::string{arguments[seed % (arguments.size() - 1)]} +
+                         ",buckets=" + std::to_string(2 + seed % 3),
+                     Step{1}};
   });
 }
 

@@ -30,7 +30,7 @@ constexpr std::size_t elements = 500;
 class RoundedSums {
  public:
   RoundedSums(std::string algorithm, std::size_t workers, std::uint64_t seed,
-              bool shards_optimizer = false)
+              bool shards_optimizer = false, std::size_t buckets = 1)
       : algorithm_(std::move(algorithm)),
         shards_optimizer_(shards_optimizer),
         random_(seed),
@@ -43,6 +43,7 @@ class RoundedSums {
             [](const MergeTarget&, std::span<float> value, std::span<const float> update) {
               std::ranges::transform(value, update, value.begin(), std::plus<float>{});
             })),
+        buckets_(make_buckets(*layout_, buckets)),
         expected_(ranges * elements) {
     for (std::size_t i = 0; i < workers; ++i) {
       residuals_.push_back(std::make_shared<SumResidual>());
@@ -105,7 +106,7 @@ class RoundedSums {
   };
 
   void subtract_errors(std::vector<float>& from, const SumResidual& residual) const {
-    const auto places = SumPlaces::in_order(*layout_, 1).errors;
+    const auto places = SumPlaces::in_order(*layout_, all_ranges(*layout_), 1).errors;
     for (std::size_t r = 0; r < ranges && !residual.errors.empty(); ++r)
       for (std::size_t i = 0; i < elements; ++i)
         from[r * elements + i] -= residual.errors[places[r] + i];
@@ -118,6 +119,7 @@ class RoundedSums {
       sums_.push_back(make_round_sum({.layout = layout_,
                                       .applier = applier_,
                                       .algorithm = algorithm_,
+                                      .buckets = buckets_,
                                       .epoch = epoch_,
                                       .workers = values_.size(),
                                       .self = static_cast<Rank>(i),
@@ -148,8 +150,13 @@ class RoundedSums {
     return updates;
   }
   void start(const Updates& updates) {
-    for (Rank i = 0; i < sums_.size(); ++i)
-      run(i, [&](auto& out) { sums_[i]->start(out, &updates[i], 60'000, values_[i]); });
+    updates_ = updates;
+    for (Rank i = 0; i < sums_.size(); ++i) go_on(i);
+  }
+  /// Starts what the worker can start.
+  void go_on(Rank i) {
+    while (!sums_[i]->is_complete() && sums_[i]->can_start())
+      run(i, [&](auto& out) { sums_[i]->start(out, &updates_[i], 60'000, values_[i]); });
   }
   void run(Rank from, const std::function<void(RoundSum::Sends&)>& event) {
     RoundSum::Sends sends;
@@ -172,6 +179,7 @@ class RoundedSums {
     run(sent.to, [&](auto& out) {
       std::visit([&](const auto& m) { sums_[sent.to]->on(out, sent.from, m); }, sent.message);
     });
+    go_on(sent.to);
   }
   void finish() {
     for (std::size_t i = 0; i < sums_.size(); ++i) {
@@ -191,10 +199,12 @@ class RoundedSums {
   Random random_;
   std::shared_ptr<const Layout> layout_;
   ApplierPtr applier_;
+  std::vector<Bucket> buckets_;
   Epoch epoch_ = 0;
   std::vector<std::shared_ptr<SumResidual>> residuals_;
   std::vector<std::vector<RangeValues>> values_;
   std::vector<std::unique_ptr<RoundSum>> sums_;
+  Updates updates_;
   std::vector<InFlight> in_flight_;
   /// The sum of all updates, without what is lost with workers.
   std::vector<float> expected_;
@@ -212,6 +222,18 @@ TEST(RoundSum, ThatRoundsWhatItSendsLosesNothing) {
     }
 }
 
+TEST(RoundSum, InBucketsLosesNothing) {
+  for (const char* algorithm : {"", "ring", "double-tree", "halving"})
+    for (std::size_t workers = 1; workers <= 6; ++workers)
+      for (const bool shards_optimizer : {false, true})
+        for (std::size_t buckets = 2; buckets <= ranges; ++buckets) {
+          RoundedSums sums{algorithm, workers, workers, shards_optimizer, buckets};
+          for (int round = 0; round < 4; ++round) sums.sum();
+          sums.expect_exact();
+          EXPECT_EQ(sums.has_residual(), workers > 1);
+        }
+}
+
 TEST(RoundSum, WithShardsRoundsUpdatesAndNotValues) {
   for (std::size_t workers = 1; workers <= 9; ++workers) {
     SCOPED_TRACE(workers);
@@ -225,7 +247,7 @@ TEST(RoundSum, WithShardsRoundsUpdatesAndNotValues) {
 TEST(RoundSum, ThatIsMadeAgainAfterADeathKeepsItsResidual) {
   for (std::uint64_t seed = 0; seed < 80; ++seed) {
     SCOPED_TRACE(seed);
-    RoundedSums sums{"", 6, seed, seed % 2 == 1};
+    RoundedSums sums{"", 6, seed, seed % 2 == 1, 1 + seed % 3};
     for (std::size_t workers = 6; workers > 2; --workers) {
       sums.sum();
       sums.give_up_and_sum();

@@ -64,17 +64,29 @@ class RoundsHarness : public ExchangeHarness<E> {
         },
         message.sent.message);
   }
-  /// Writes an update: this value to each range of `to`, or to all.
-  void write(MemberId id, Step step, double value, std::uint32_t samples = 1,
-             std::optional<RangeId> to = std::nullopt) {
+  /// Returns an update: this value to each range from `first` on, or to the range `to`.
+  [[nodiscard]] Update update_of(double value, std::uint32_t samples,
+                                 std::optional<RangeId> to = std::nullopt,
+                                 RangeId first = 0) const {
     Update update{.parts = {}, .samples = samples};
-    for (RangeId r = 0; r < layout_->ranges.size(); ++r) {
+    for (RangeId r = first; r < layout_->ranges.size(); ++r) {
       if (to && *to != r) continue;
       auto one = Buffer::make<double>(1);
       one->as<double>()[0] = value;
       update.parts.push_back({r, {std::move(one), 0, 1, nullptr}});
     }
+    return update;
+  }
+  void write(MemberId id, Step step, double value, std::uint32_t samples = 1,
+             std::optional<RangeId> to = std::nullopt) {
+    Update update = update_of(value, samples, to);
     run(id, [&](auto& e, const auto& c) { e.write(c, {step, std::move(update), step * samples}); });
+  }
+  /// Gives the parts of an update from a range on.
+  void write_parts(MemberId id, Step step, double value, RangeId first, std::uint32_t samples = 1) {
+    run(id, [&](auto& e, const auto& c) {
+      e.write_parts(c, {step, {first, update_of(value, samples, std::nullopt, first)}});
+    });
   }
   void end(MemberId id, Step step) {
     run(id, [&](auto& e, const auto& c) { e.end(c, {step}); });
@@ -106,7 +118,7 @@ class RoundsHarness : public ExchangeHarness<E> {
 
   /// Workers join, end, leave and die at any message. Expects that all copies are equal after each
   /// round, and that each update is in them once. `choose(seed)` returns the exchange and the
-  /// number of steps of its rounds.
+  /// number of steps of its rounds. If the exchange names buckets, workers give parts of updates.
   template <class Choose>
   void expect_agreement_despite_faults(Choose choose) {
     constexpr auto seeds = static_cast<int>(seeds_to_run(400));
@@ -123,6 +135,8 @@ class RoundsHarness : public ExchangeHarness<E> {
       failure_.clear();
       std::map<MemberId, Step> next;  // the step that a worker writes next
       std::set<MemberId> entering;
+      std::set<MemberId> has_given_parts;
+      const bool gives_parts = name_.find("buckets=") != std::string::npos;
       MemberId joiner = 100;
       std::set<MemberId> leaving;
       int deaths = 0;
@@ -173,11 +187,17 @@ class RoundsHarness : public ExchangeHarness<E> {
             last_round = std::max(last_round, most);
             note_round();
           }
-        } else if (may_write && leaving.size() < 2 && random_.below(200) == 0) {
+        } else if (may_write && !has_given_parts.contains(member.id) && leaving.size() < 2 &&
+                   random_.below(200) == 0) {
           leaving.insert(member.id);
           end(member.id, 0);
+        } else if (may_write && gives_parts && random_.below(3) == 0) {
+          const auto first = static_cast<RangeId>(random_.below(layout_->ranges.size()));
+          write_parts(member.id, next[member.id], 1, first);
+          has_given_parts.insert(member.id);
         } else if (may_write && random_.below(3) == 0) {
           write(member.id, next[member.id]++, 1);
+          has_given_parts.erase(member.id);
         } else if (epochs_[member.id] < configuration_.epoch && random_.below(4) == 0) {
           adopt(member.id);
         } else if (!in_flight_.empty()) {
@@ -199,6 +219,8 @@ class RoundsHarness : public ExchangeHarness<E> {
           }
       }
       adopt_all();
+      for (const MemberId id : has_given_parts)
+        if (is_member(id)) write(id, next[id]++, 1);
       for (const Member& member : configuration_.members)
         if (!exchange(member.id).is_writing()) end(member.id, 0);
       deliver_all();

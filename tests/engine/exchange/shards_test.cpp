@@ -185,7 +185,8 @@ TEST_F(ShardedTest, EqualsSumsWithoutShardsWithManyWorkers) {
       {.optimizer = models::Sgd{.lr = 0.25, .momentum = 0.5}, .schedule = {}, .batch = samples});
   for (MemberId workers = 3; workers <= 9; ++workers) {
     std::vector<std::vector<double>> copies;
-    for (const char* name : {"allreduce:ring", "allreduce:parts"}) {
+    for (const char* name : {"allreduce:ring", "allreduce:parts", "allreduce:ring,buckets=4",
+                             "allreduce:parts,buckets=1", "allreduce:parts,buckets=5"}) {
       name_ = name;
       start(13, workers);
       for (Step step = 1; step <= 5; ++step) {
@@ -203,7 +204,7 @@ TEST_F(ShardedTest, EqualsSumsWithoutShardsWithManyWorkers) {
       auto& copy = copies.emplace_back();
       for (RangeId range = 0; range < 13; ++range) copy.push_back(sum(workers - 1, range));
     }
-    EXPECT_EQ(copies[0], copies[1]) << workers << " workers";
+    for (const auto& copy : copies) EXPECT_EQ(copies[0], copy) << workers << " workers";
   }
 }
 
@@ -324,6 +325,12 @@ TEST_F(ShardedTest, OptimizerWithoutStateLosesNothingIfManyDieAtOnce) {
 TEST_F(ShardedTest, StateIsRightWhateverHappensToWorkers) {
   expect_agreement_despite_faults([](std::uint64_t seed) {
     return std::pair{seed % 2 == 0 ? "allreduce:parts" : "allreduce:parts,overlap", Step{1}};
+  });
+}
+
+TEST_F(ShardedTest, StateIsRightIfPartsComeEarly) {
+  expect_agreement_despite_faults([](std::uint64_t seed) {
+    return std::pair{"allreduce:parts,buckets=" + std::to_string(2 + seed % 2), Step{1}};
   });
 }
 

@@ -264,6 +264,42 @@ TEST(Overlap, HidesTheSumBehindTheNextStep) {
   }
 }
 
+/// Returns the mean time, in ms, of a step of 4 workers, each of which computes for 90 ms, over
+/// links that take about `sum` for a sum.
+double step_ms_in_buckets(const std::string& exchange, Time sum, bool has_early_parts) {
+  constexpr std::size_t counters = 4000;
+  ProtocolOptions options = small_job();
+  options.mode = Mode::peer;
+  options.exchange = exchange;
+  options.barrier = {barrier::Bsp{}};
+  options.steps = 20;
+  options.step_time = {laws::Constant{90ms}};
+  const double bytes = 1.5 * counters * 4 * sizeof(double);
+  options.link = {.latency = {laws::Constant{10us}},
+                  .bytes_per_second = bytes / std::chrono::duration<double>(sum).count()};
+  Job job = counting_job(options, counters, nullptr, true);
+  job.has_early_parts = has_early_parts;
+  Protocol protocol{options, std::move(job)};
+  EXPECT_TRUE(protocol.run()) << protocol.error();
+  return static_cast<double>(protocol.result().elapsed.count()) / 20e6;
+}
+
+/// If the sum is shorter than the backward pass, only that of the last bucket is left after it. If
+/// it is longer, it begins with the first bucket: after a third of the step, and a sixth of the
+/// rest, so at least 50 ms earlier. (Sums of buckets that begin at different times also use both
+/// directions of a link at once.)
+TEST(Buckets, HideTheSumBehindTheBackwardPass) {
+  for (const Time sum : {12ms, 30ms, 48ms}) {
+    const double whole = step_ms_in_buckets("allreduce:ring,buckets=1", sum, true) - 90;
+    const double left = step_ms_in_buckets("allreduce:ring,buckets=6", sum, true) - 90;
+    EXPECT_NEAR(left / (whole / 6), 1, 0.1) << sum.count();
+    EXPECT_LE(step_ms_in_buckets("allreduce:ring,buckets=6", sum, false) - 90, 1.05 * whole);
+  }
+  const double late = step_ms_in_buckets("allreduce:ring,buckets=6", 240ms, false);
+  const double early = step_ms_in_buckets("allreduce:ring,buckets=6", 240ms, true);
+  EXPECT_GE(late - early, 50);
+}
+
 /// Returns the bytes of all pieces of sums in a job of 160 steps.
 double bytes_of_sums(const std::string& exchange) {
   ProtocolOptions options = small_job();

@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "starling/models/table.hpp"
 
@@ -224,6 +228,95 @@ TEST_P(HandedIn, EqualsOneComputationOverTheSamplesThatAreDone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(DenseAndByRows, HandedIn, testing::Bool());
+
+/// Its gradient is 1 in each element. It has the last half first.
+struct TwoHalves {
+  using Scalar = float;
+  static constexpr bool has_early_parts = true;
+  std::size_t size = 0;
+  float last_element = 1;
+
+  [[nodiscard]] std::vector<models::Parameter> parameters() const {
+    return {{.name = "w", .shape = {size}}};
+  }
+  void initialise(std::span<float>, Random&) const {}
+  double gradient(std::span<const float>, const Table&, models::Batch, std::span<float> g,
+                  models::ComputeContext& context) const {
+    std::fill(g.begin() + static_cast<std::ptrdiff_t>(size / 2), g.end(), 1.0F);
+    g.back() = last_element;
+    if (context.on_final != nullptr) (*context.on_final)(size / 2);
+    std::fill(g.begin(), g.begin() + static_cast<std::ptrdiff_t>(size / 2), 1.0F);
+    if (context.on_final != nullptr) (*context.on_final)(0);
+    return 0;
+  }
+  [[nodiscard]] models::Metrics evaluate(std::span<const float>, const Table&, models::Batch,
+                                         models::ComputeContext&) const {
+    return {};
+  }
+};
+
+/// The gradient of TwoHalves in four buckets, and the parts that came early.
+struct EarlyGradient {
+  std::vector<EarlyParts> early;
+  Gradient gradient;
+
+  explicit EarlyGradient(const TwoHalves& model) {
+    const Table data{1, 0, Table::Dense{{1, 2}}, {0, 0}};
+    const Gradients<TwoHalves, Table> gradients{
+        model, data, {.batch = 2}, make_layout(model.parameters(), sizeof(float), 1)};
+    EXPECT_TRUE(gradients.has_early_parts());
+    const Layout& layout = *gradients.layout();
+    const PartsSink sink{make_buckets(layout, 4),
+                         [&](EarlyParts parts) { early.push_back(std::move(parts)); }};
+    const auto buffer = Buffer::zeros(layout.size, sizeof(float));
+    std::vector<Value> values;
+    for (RangeId r = 0; r < layout.ranges.size(); ++r)
+      values.push_back({r, 0, {buffer, layout.ranges[r].offset, layout.ranges[r].count, nullptr}});
+    Random random{1};
+    Scratch scratch;
+    gradient = gradients.compute(0, 0, values, random, scratch, {}, {}, &sink);
+  }
+};
+
+constexpr std::size_t eight_ranges = 8 * range_bytes_max / sizeof(float);
+
+TEST(GradientsWithEarlyParts, GiveFinishedBucketsOnce) {
+  const EarlyGradient computed{{.size = eight_ranges}};
+  ASSERT_EQ(computed.gradient.update.parts.size(), 8U);
+  ASSERT_EQ(computed.early.size(), 2U) << "at the half, and before the last bucket";
+  EXPECT_EQ(computed.early[0].first, 4U);
+  EXPECT_EQ(computed.early[1].first, 2U);
+  for (const EarlyParts& early : computed.early) {
+    EXPECT_EQ(early.update.samples, 2U);
+    ASSERT_EQ(early.update.parts.size(), 8 - early.first);
+    for (const Update::Part& part : early.update.parts) {
+      EXPECT_EQ(part.values.buffer, computed.gradient.update.parts[part.range].values.buffer);
+      for (const float element : part.values.as<float>()) ASSERT_EQ(element, 1);
+    }
+  }
+}
+
+TEST(GradientsWithEarlyParts, GiveNoElementThatIsNotFinite) {
+  const EarlyGradient computed{
+      {.size = eight_ranges, .last_element = std::numeric_limits<float>::infinity()}};
+  EXPECT_TRUE(computed.early.empty());
+  EXPECT_EQ(computed.gradient.fault, "the gradient is not finite");
+}
+
+TEST(GradientsWithEarlyParts, AreThoseThatNothingChangesAfterwards) {
+  const Table data{1, 0, Table::Dense{{1, 2}}, {0, 0}};
+  const TwoHalves model{.size = 8};
+  const auto has_early_parts = [&](const char* clip) {
+    return Gradients<TwoHalves, Table>{model,
+                                       data,
+                                       {.batch = 2, .clip = models::parse_clip(clip).value()},
+                                       make_layout(model.parameters(), sizeof(float), 1)}
+        .has_early_parts();
+  };
+  EXPECT_TRUE(has_early_parts("none"));
+  EXPECT_FALSE(has_early_parts("norm:1")) << "a norm is that of all elements";
+  EXPECT_FALSE((Job{{}, "none"}.gradients.has_early_parts())) << "a model that has none";
+}
 
 }  // namespace
 }  // namespace starling::core

@@ -53,6 +53,21 @@ TEST(ExchangeStepsTest, OverlappedSumsTakeTheLongerTime) {
   EXPECT_NEAR(elapsed_ms(job("allreduce:ring,overlap", 8, "bsp")), 10 + 23 * ring, 1e-3);
 }
 
+/// The sum of a bucket takes 14 (1 + 1/32) ms. The first one begins after half of the step (a
+/// third, and a quarter of the rest), and the others once the one before is complete and their
+/// parts are there.
+TEST(ExchangeStepsTest, BucketsAreSummedWhileOthersAreComputed) {
+  const double bucket = 2 * 7 * (1 + 1.0 / 8 / 4);
+  EXPECT_NEAR(elapsed_ms(job("allreduce:ring,buckets=4", 8, "bsp")), 24 * (5 + 4 * bucket), 1e-3);
+  auto computing = job("allreduce:ring,buckets=4", 8, "bsp");
+  computing.step_time = Distribution{laws::Constant{120ms}};
+  EXPECT_NEAR(elapsed_ms(computing), 24 * (120 + bucket), 1e-3);
+  const auto all = simulate(computing);
+  const auto one = simulate(job("allreduce:ring,buckets=1", 8, "bsp"));
+  EXPECT_NEAR(all.exchange->bytes, one.exchange->bytes, 1);
+  EXPECT_EQ(all.exchange->messages, 4 * one.exchange->messages);
+}
+
 /// Each step waits for its slowest worker, and no other one.
 TEST(ExchangeStepsTest, SumsWaitForTheSlowestWorker) {
   auto options = job("allreduce:tree", 4, "bsp");
