@@ -34,6 +34,8 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
                                                                 const TrainOptions& options) {
   using T = typename M::Scalar;
   if (options.batch == 0) return Error{"batch=0: a batch holds at least 1 sample"};
+  if (auto valid = core::check_exchange(options.job.exchange); !valid)
+    return std::move(valid).error();
   if (options.job.cache)
     if (auto valid = core::check_cache(options.optimizer); !valid) return std::move(valid).error();
   if (options.job.workers == 0) return Error{"workers=0: a job needs at least 1 worker"};

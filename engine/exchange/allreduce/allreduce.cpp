@@ -109,8 +109,11 @@ std::vector<Bucket> AllreduceExchange::buckets(std::string_view name, const Layo
                                                std::size_t element_bytes) {
   const AllreduceSettings settings = parse_allreduce(name).value();
   if (settings.overlaps) return {};
-  return make_buckets(layout, settings.buckets > 0 ? settings.buckets
-                                                   : automatic_bucket_count(layout, element_bytes));
+  std::size_t count = settings.buckets;
+  // A bucket with fewer ranges than workers would keep only some of the primaries busy.
+  if (count == 0)
+    count = settings.shards_optimizer() ? 1 : automatic_bucket_count(layout, element_bytes);
+  return make_buckets(layout, count);
 }
 
 bool AllreduceSettings::shards_optimizer() const { return algorithm == collective::Parts::name; }

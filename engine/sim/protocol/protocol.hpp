@@ -114,8 +114,8 @@ struct Job {
   bool has_early_parts = false;
   /// How the training data is dealt; without samples if the job has none.
   core::DealOptions deal = {};
-  /// Computes an update. It is called when the step's virtual time is over. An exception fails the
-  /// step.
+  /// Computes an update. It is called when the step's virtual time is over or, if parts come early,
+  /// when the first ones are due. An exception fails the step.
   std::function<core::Update(MemberId, const core::Compute&)> compute;
   /// Returns the rows that a step reads; absent if steps read everything.
   std::function<std::vector<core::RangeRows>(MemberId, const core::Plan&)> plan = {};

@@ -38,10 +38,23 @@ class EarlyPartsJob : public testing::Test {
 
 /// An injected delay makes workers give whole updates.
 TEST_F(EarlyPartsJob, GivesTheSameModelAsWholeUpdatesToTheBit) {
-  for (const char* exchange : {"allreduce", "allreduce:ring,buckets=5", "allreduce:parts"}) {
+  for (const char* exchange :
+       {"allreduce", "allreduce:ring,buckets=5", "allreduce:parts,buckets=5"}) {
     TrainOptions whole = options_for(exchange);
     whole.job.delay = Distribution{laws::Constant{std::chrono::microseconds{1}}};
     EXPECT_EQ(trained(options_for(exchange)), trained(whole)) << exchange;
+  }
+}
+
+TEST_F(EarlyPartsJob, RefusesAnInvalidExchange) {
+  const models::Table data = load("digits:n=20");
+  for (const char* exchange : {"allreduce:rign", "allreduce:ring,buckets=0", "allrduce"}) {
+    const auto outcome = std::visit(
+        [&](const auto& model) { return train(model, data, nullptr, options_for(exchange)); },
+        model_for("mlp:784-16-10", data));
+    ASSERT_FALSE(outcome.ok()) << exchange;
+    EXPECT_NE(outcome.error().message.find("exchange: "), std::string::npos)
+        << outcome.error().message;
   }
 }
 
