@@ -10,6 +10,7 @@
 #include "starling/base/check.hpp"
 #include "starling/engine/core/member/member_core_parts.hpp"
 #include "starling/engine/core/member/message_validator.hpp"
+#include "starling/engine/core/training/training_events.hpp"  // defines Training::on
 
 namespace starling::core {
 

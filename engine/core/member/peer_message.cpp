@@ -1,5 +1,7 @@
 #include "starling/engine/core/member/peer_message.hpp"
 
+#include <utility>
+
 #include "starling/engine/core/wire_size.hpp"
 
 namespace starling::core {
@@ -18,6 +20,10 @@ TrafficClass traffic_class_of(const PeerMessage& peer_message) {
           return holds_tensors<M> ? TrafficClass::data : TrafficClass::control;
       },
       peer_message);
+}
+
+PeerMessagePtr make_peer_message(PeerMessage peer_message) {
+  return std::make_shared<const PeerMessage>(std::move(peer_message));
 }
 
 std::size_t payload_bytes(const PeerMessagePtr& peer_message) {

@@ -53,9 +53,7 @@ using PeerMessagePtr = std::shared_ptr<const PeerMessage>;
 
 /// Returns `data` for messages that may hold tensors, else `control`.
 [[nodiscard]] TrafficClass traffic_class_of(const PeerMessage& peer_message);
-[[nodiscard]] inline PeerMessagePtr make_peer_message(PeerMessage peer_message) {
-  return std::make_shared<const PeerMessage>(std::move(peer_message));
-}
+[[nodiscard]] PeerMessagePtr make_peer_message(PeerMessage peer_message);
 /// Returns the bytes of the tensors in a message.
 [[nodiscard]] std::size_t payload_bytes(const PeerMessagePtr& peer_message);
 

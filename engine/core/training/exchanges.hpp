@@ -33,20 +33,17 @@ template <Exchange... Es>
 Concat<typename Es::Messages...> messages_of(const std::variant<Es...>*);
 
 template <class... Lists>
-std::tuple<Lists...> tuple_of(TypeList<Lists...>) {
-  return {};
-}
+std::tuple<Lists...> tuple_of(TypeList<Lists...>);
 
 template <Exchange... Es>
-auto effect_lists_of(const std::variant<Es...>*) {
-  return tuple_of(Concat<TypeList<ExchangeEffects<typename Es::Context::Messages>>...>{});
-}
+Concat<TypeList<ExchangeEffects<typename Es::Context::Messages>>...> effect_lists_of(
+    const std::variant<Es...>*);
 
 }  // namespace detail
 
 /// A list of effects for each list of messages that an exchange sends.
 using ExchangeEffectLists =
-    decltype(detail::effect_lists_of(static_cast<const AnyExchange*>(nullptr)));
+    decltype(detail::tuple_of(detail::effect_lists_of(static_cast<const AnyExchange*>(nullptr))));
 
 /// The messages of all exchanges.
 using ExchangeMessages = decltype(detail::messages_of(static_cast<const AnyExchange*>(nullptr)));
@@ -72,8 +69,8 @@ struct ExchangeType {
   Result<void> (*check_workers)(std::string_view name, std::size_t workers);
   /// As E::has_shards in the concept Exchange. nullptr if it never has.
   bool (*has_shards)(std::string_view name);
-  /// The buckets of an update whose parts come early; none if the exchange takes whole updates
-  /// only. nullptr if it never takes parts.
+  /// The buckets of an update whose parts come early, at least two; none if the exchange takes
+  /// whole updates only. nullptr if it never takes parts.
   std::vector<Bucket> (*buckets)(std::string_view name, const Layout& layout,
                                  std::size_t element_bytes);
   AnyExchange (*make)(ExchangeOptions options);

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "starling/engine/core/training/training_events.hpp"
 #include "starling/engine/core/worker/worker_configuration.hpp"
 
 namespace starling::core {
@@ -270,6 +271,56 @@ void Training::execute(const Context& context, Effects effects, std::uint32_t ke
   }
   effects.clear();
   if (context.scratch != nullptr) context.scratch->effects = std::move(effects);
+}
+
+void Training::on(const Context& context, PlanResult& result) {
+  run_worker(context, [&](auto& worker, const auto& c) {
+    worker.on_plan(c, result.step, std::move(result.plan));
+  });
+}
+
+void Training::on(const Context& context, PartsResult& result) {
+  run_worker(context, [&](auto& worker, const auto& c) {
+    worker.on_parts(c, result.step, std::move(result.parts));
+  });
+}
+
+void Training::on(const Context& context, ComputeResult& result) {
+  run_worker(context, [&](auto& worker, const auto& c) {
+    worker.on_update(c, result.step, std::move(result.update));
+  });
+  if (is_report_due_) report_deal(context);
+  ask_for_revision(context);
+}
+
+void Training::on(const Context& context, const StepFailure& failure) {
+  run_worker(context,
+             [&](auto& worker, const auto& c) { worker.on_failure(c, failure.step, failure.why); });
+}
+
+void Training::on(const Context& context, const Snapshot& request) {
+  run_exchange(context, [&](auto& exchange, const auto& c) { exchange.on(c, request); });
+}
+
+void Training::execute(const Context& context, const SetTimer& timer) {
+  context.out.push_back(RoleTimer{timer.at, exchange_key});
+}
+
+void Training::execute(const Context& context, ReadDone& done) {
+  run_worker(context,
+             [&](auto& w, const auto& c) { w.on_values(c, done.step, std::move(done.values)); });
+}
+
+void Training::execute(const Context& context, const Written& written) {
+  run_worker(context, [&](auto& w, const auto& c) { w.on_written(c, written.step); });
+}
+
+void Training::execute(const Context& context, ObservedState& observed) {
+  context.output(std::move(observed));
+}
+
+void Training::execute(const Context& context, Fail& failure) {
+  context.out.push_back(std::move(failure));
 }
 
 }  // namespace starling::core

@@ -41,8 +41,7 @@ struct TrainingOptions {
   std::shared_ptr<const WorkerConfiguration> first_worker_configuration;
 };
 
-// --- the results of outputs; see Worker for all of them
-// -------------------------------------------
+// --- the results of outputs; see Worker for all of them -----------------------------------------
 
 /// The result of Plan.
 struct PlanResult {
@@ -127,19 +126,11 @@ class Training {
   /// The messages that the worker takes.
   template <class M>
   requires IsIn<M, TypeList<Proceed, Stop, HandIn, StepQuery, StepAnswer, NotifyRequest, Notice>>
-  [[nodiscard]] bool on(const Context& context, MemberId, const M& message) {
-    run_worker(context, [&](auto& worker, const auto& c) { worker.on(c, message); });
-    return true;
-  }
+  [[nodiscard]] bool on(const Context& context, MemberId from, const M& message);
   /// The messages that the coordinator takes; the exchange takes Ended too.
   template <class M>
   requires IsIn<M, TypeList<Arrived, Ended, BatchDone, WorkerStatus>>
-  [[nodiscard]] bool on(const Context& context, MemberId, const M& message) {
-    if constexpr (std::is_same_v<M, Ended>)
-      run_exchange(context, [&](auto& exchange, const auto& c) { exchange.on(c, message); });
-    run_coordinator(context, [&](auto& coordinator, const auto& c) { coordinator.on(c, message); });
-    return true;
-  }
+  [[nodiscard]] bool on(const Context& context, MemberId from, const M& message);
   [[nodiscard]] bool on(const Context& context, MemberId from, const DealReport& report);
   [[nodiscard]] bool on(const Context& context, MemberId from, const NewDeal& next);
   [[nodiscard]] bool on(const Context& context, MemberId from, const DealReceived& receipt);
@@ -147,31 +138,11 @@ class Training {
   [[nodiscard]] bool on(const Context& context, MemberId from, const RevisionRequest& request);
   [[nodiscard]] bool on(const Context& context, MemberId from, const CallForReports& call);
 
-  void on(const Context& context, PlanResult& result) {
-    run_worker(context, [&](auto& worker, const auto& c) {
-      worker.on_plan(c, result.step, std::move(result.plan));
-    });
-  }
-  void on(const Context& context, PartsResult& result) {
-    run_worker(context, [&](auto& worker, const auto& c) {
-      worker.on_parts(c, result.step, std::move(result.parts));
-    });
-  }
-  void on(const Context& context, ComputeResult& result) {
-    run_worker(context, [&](auto& worker, const auto& c) {
-      worker.on_update(c, result.step, std::move(result.update));
-    });
-    if (is_report_due_) report_deal(context);
-    ask_for_revision(context);
-  }
-  void on(const Context& context, const StepFailure& failure) {
-    run_worker(context, [&](auto& worker, const auto& c) {
-      worker.on_failure(c, failure.step, failure.why);
-    });
-  }
-  void on(const Context& context, const Snapshot& request) {
-    run_exchange(context, [&](auto& exchange, const auto& c) { exchange.on(c, request); });
-  }
+  void on(const Context& context, PlanResult& result);
+  void on(const Context& context, PartsResult& result);
+  void on(const Context& context, ComputeResult& result);
+  void on(const Context& context, const StepFailure& failure);
+  void on(const Context& context, const Snapshot& request);
   template <class Input>
   static constexpr bool takes_when_failed = std::is_same_v<Input, Snapshot>;
 
@@ -247,20 +218,11 @@ class Training {
   /// Calls `event(worker, context)` and executes the worker's effects; if this member has no
   /// worker, does nothing. The coordinator and the exchange likewise.
   template <class Event>
-  void run_worker(const Context& context, Event event) {
-    if (worker_) run(context, *worker_, worker_key, event);
-  }
+  void run_worker(const Context& context, Event event);
   template <class Event>
-  void run_coordinator(const Context& context, Event event) {
-    if (coordinator_) run(context, *coordinator_, coordinator_key, event);
-  }
+  void run_coordinator(const Context& context, Event event);
   template <class Part, class Event>
-  void run(const Context& context, Part& part, std::uint32_t key, Event event) {
-    Effects effects =
-        context.scratch == nullptr ? Effects{} : std::exchange(context.scratch->effects, {});
-    event(part, core::Context{context.now, context.random, effects});
-    execute(context, std::move(effects), key);
-  }
+  void run(const Context& context, Part& part, std::uint32_t key, Event event);
   /// Returns the event's result, or true if it has none.
   template <class Event>
   bool run_exchange(const Context& context, Event event);
@@ -268,23 +230,12 @@ class Training {
   void execute(const Context& context, Effects effects, std::uint32_t key);
   /// Executes an effect of the exchange.
   template <class M>
-  void execute(const Context& context, SendToMember<M>& send) {
-    std::visit([&](auto& message) { context.send(send.to, std::move(message)); }, send.message);
-  }
-  void execute(const Context& context, const SetTimer& timer) {
-    context.out.push_back(RoleTimer{timer.at, exchange_key});
-  }
-  void execute(const Context& context, ReadDone& done) {
-    run_worker(context,
-               [&](auto& w, const auto& c) { w.on_values(c, done.step, std::move(done.values)); });
-  }
-  void execute(const Context& context, const Written& written) {
-    run_worker(context, [&](auto& w, const auto& c) { w.on_written(c, written.step); });
-  }
-  void execute(const Context& context, ObservedState& observed) {
-    context.output(std::move(observed));
-  }
-  void execute(const Context& context, Fail& failure) { context.out.push_back(std::move(failure)); }
+  void execute(const Context& context, SendToMember<M>& send);
+  void execute(const Context& context, const SetTimer& timer);
+  void execute(const Context& context, ReadDone& done);
+  void execute(const Context& context, const Written& written);
+  void execute(const Context& context, ObservedState& observed);
+  void execute(const Context& context, Fail& failure);
 
   void inform_exchange(const Context& context, const Configuration* former);
   void inform_coordinator(const Context& context, const Configuration* former);
@@ -315,42 +266,6 @@ class Training {
   /// True while a report waits for the worker's present update.
   bool is_report_due_ = false;
 };
-
-template <class Event>
-bool Training::run_exchange(const Context& context, Event event) {
-  return std::visit(
-      [&]<class E>(E& exchange) {
-        using List = ExchangeEffects<typename E::Context::Messages>;
-        List effects;
-        if (context.scratch != nullptr)
-          effects = std::exchange(std::get<List>(context.scratch->exchange), {});
-        const typename E::Context own{context.now, context.random, effects};
-        bool result = true;
-        if constexpr (std::is_void_v<decltype(event(exchange, own))>)
-          event(exchange, own);
-        else
-          result = event(exchange, own);
-        for (auto& effect : effects) std::visit([&](auto& e) { execute(context, e); }, effect);
-        effects.clear();
-        if (context.scratch != nullptr)
-          std::get<List>(context.scratch->exchange) = std::move(effects);
-        return result;
-      },
-      exchange_);
-}
-
-template <class M>
-requires IsIn<M, ExchangeMessages>
-bool Training::on(const Context& context, MemberId from, const std::shared_ptr<const M>& m) {
-  return run_exchange(context, [&]<class E>(E& exchange, const auto& c) {
-    if constexpr (!IsIn<M, typename E::Messages>)
-      return true;
-    else if constexpr (requires { exchange.on(c, from, m); })
-      return exchange.on(c, from, m);
-    else
-      return exchange.on(c, from, *m);
-  });
-}
 
 template <class Q>
 Result<MemberId> Training::addressee(const Configuration& now, std::optional<MemberId> to,

@@ -245,6 +245,10 @@ RangeCopy BroadcastExchange::range_copy(RangeId range) const {
 
 // --- observers ----------------------------------------------------------------------------------
 
+void BroadcastExchange::on(const Context& context, const Snapshot& request) const {
+  observe_states(*this, context, request, copies_.size());
+}
+
 std::optional<Value> BroadcastExchange::value(RangeId range, const Rows& rows) const {
   if (!answers_for(range) || !has_rows(options_.layout->ranges[range], rows)) return std::nullopt;
   return Value{range, 0, slice_of(options_.layout->ranges[range], copies_[range].values, rows)};

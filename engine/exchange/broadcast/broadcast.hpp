@@ -59,9 +59,7 @@ class BroadcastExchange {
   [[nodiscard]] bool on(const Context& context, MemberId from, const CopyRequest& request);
   [[nodiscard]] bool on(const Context& context, MemberId from, const CopyReply& reply);
   void on(const Context&, const Ended&) {}
-  void on(const Context& context, const Snapshot& request) const {
-    observe_states(*this, context, request, copies_.size());
-  }
+  void on(const Context& context, const Snapshot& request) const;
 
   /// The worker with the lowest id answers.
   [[nodiscard]] static std::optional<MemberId> answerer(std::string_view,
