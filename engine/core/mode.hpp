@@ -16,8 +16,7 @@ enum class Mode {
   /// Server shards hold the model; workers ask each other for their steps.
   hybrid,
   /// Workers own ranges of the model: all of them in one process, the first one of each node
-  /// between
-  /// machines. Workers ask each other for their steps.
+  /// between machines. Workers ask each other for their steps.
   peer,
 };
 

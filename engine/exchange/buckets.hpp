@@ -33,8 +33,8 @@ inline constexpr std::size_t buckets_max = 64;
 /// gradient of the last layer first. Requires: count >= 1, and the layout has a range.
 [[nodiscard]] std::vector<Bucket> make_buckets(const Layout& layout, std::size_t count);
 
-/// Returns the number of buckets of a job that names none: at most 8, of at least 1 MiB. A smaller
-/// bucket would not hide more of the sum than its messages cost.
+/// Returns the number of buckets of a job that names none: one for each MiB, at least 1 and at most
+/// 8. A smaller bucket would not hide more of the sum than its messages cost.
 [[nodiscard]] std::size_t automatic_bucket_count(const Layout& layout, std::size_t element_bytes);
 
 }  // namespace starling::core

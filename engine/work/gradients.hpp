@@ -90,11 +90,11 @@ struct Cut {
 /// Takes parts of a gradient while the others are computed.
 struct PartsSink {
   /// In the order in which they are final: that of make_buckets().
-  std::vector<Bucket> buckets;
+  std::span<const Bucket> buckets;
   /// Called on the thread that computes when the parts of a bucket are final, and with the parts of
   /// all buckets before it; not for the last bucket, whose parts come with the whole gradient. The
   /// elements of the parts are those of the gradient, and do not change any more.
-  std::function<void(EarlyParts parts)> take;
+  const std::function<void(EarlyParts parts)>& take;
 };
 
 /// A step's gradient.

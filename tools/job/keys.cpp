@@ -245,7 +245,7 @@ std::vector<Key> worker_keys() {
       {{"exchange", ValueType::text, "EXCHANGE",
         "owners | elastic:every=N,pull=P; in peer mode also broadcast | "
         "gossip[:ring|:random][,lag=N] | "
-        "allreduce[:ring|:tree|...][,overlap|,buckets=N] | average:every=N | "
+        "allreduce[:ring|:tree|...|:overlap|:buckets=N] | average:every=N | "
         "leader:every=N,group=N,pull=P: "
         "how updates reach others [owners]",
         group},

@@ -78,10 +78,8 @@ const ExchangeType& exchange_type(std::string_view name) {
 std::vector<Bucket> exchange_buckets(std::string_view name, const Layout& layout,
                                      std::size_t element_bytes) {
   const ExchangeType& type = exchange_type(name);
-  auto buckets =
-      type.buckets != nullptr ? type.buckets(name, layout, element_bytes) : std::vector<Bucket>{};
-  if (buckets.size() == 1) buckets.clear();
-  return buckets;
+  return type.buckets != nullptr ? type.buckets(name, layout, element_bytes)
+                                 : std::vector<Bucket>{};
 }
 
 Result<void> check_exchange(std::string_view name) {

@@ -63,14 +63,14 @@ Result<AllreduceSettings> parse_argument(std::string_view argument) {
   AllreduceSettings settings;
   bool is_first = true;
   for (const std::string_view part : split(argument, ',')) {
+    auto read = is_option(part) ? read_option(part, settings) : read_algorithm(part, settings);
+    if (!read) return std::move(read).error();
     if (!is_option(part) && !is_first) {
       const std::string first{argument.substr(0, argument.find(','))};
       return unknown_argument(
           argument, is_option(first) ? "valid: " + std::string{part} + "," + first
                                      : "valid after the algorithm: " + std::string{options_help});
     }
-    auto read = is_option(part) ? read_option(part, settings) : read_algorithm(part, settings);
-    if (!read) return std::move(read).error();
     is_first = false;
   }
   return settings;
@@ -113,7 +113,9 @@ std::vector<Bucket> AllreduceExchange::buckets(std::string_view name, const Layo
   // A bucket with fewer ranges than workers would keep only some of the primaries busy.
   if (count == 0)
     count = settings.shards_optimizer() ? 1 : automatic_bucket_count(layout, element_bytes);
-  return make_buckets(layout, count);
+  auto buckets = make_buckets(layout, count);
+  if (buckets.size() == 1) buckets.clear();
+  return buckets;
 }
 
 bool AllreduceSettings::shards_optimizer() const { return algorithm == collective::Parts::name; }

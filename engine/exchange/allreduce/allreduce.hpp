@@ -56,9 +56,8 @@ class AllreduceExchange : public RoundExchange {
   [[nodiscard]] static Result<void> check_argument(std::string_view argument);
   /// Refuses a number of workers that the algorithm cannot have.
   [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
-  /// The buckets of an update whose parts come early; one if the settings name none and the model
-  /// is small. None if rounds overlap with steps: the worker is then a step ahead of the sum
-  /// already.
+  /// The buckets of an update whose parts come early, at least two; none if all ranges are one
+  /// bucket, or if rounds overlap with steps: the worker is then a step ahead of the sum already.
   [[nodiscard]] static std::vector<Bucket> buckets(std::string_view name, const Layout& layout,
                                                    std::size_t element_bytes);
   /// True if the state of the optimizer is in shards.

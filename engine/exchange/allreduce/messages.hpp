@@ -19,7 +19,8 @@ namespace starling::core {
 /// Worker to worker: one slice of a chunk of the vector that the workers sum (collective::Piece).
 struct SumPiece {
   Epoch epoch = 0;
-  /// Counts the sums of the epoch, from 1.
+  /// Counts the sums of the epoch, from 1; those of the buckets of one update are sums of their
+  /// own.
   collective::CollectiveId sum = 0;
   std::uint32_t slice = 0;
   collective::ChunkId chunk = 0;

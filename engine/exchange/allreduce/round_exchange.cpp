@@ -18,7 +18,7 @@ RoundExchange::RoundExchange(ExchangeOptions options, RoundExchangeOptions round
   STARLING_CHECK(rounds_.every >= 1 && rounds_.every <= sum_steps_max);
   STARLING_CHECK(rounds_.sums_changes || rounds_.every == 1);
   STARLING_CHECK(!rounds_.sums_changes || (!rounds_.overlaps && !rounds_.shards_optimizer));
-  STARLING_CHECK(rounds_.buckets.size() < 2 || (!rounds_.sums_changes && !rounds_.overlaps));
+  STARLING_CHECK(rounds_.buckets.empty() || (!rounds_.sums_changes && !rounds_.overlaps));
 }
 
 Result<void> RoundExchange::check_workers(std::string_view name, std::size_t workers) {
@@ -50,7 +50,7 @@ void RoundExchange::write(const Context& context, Write write) {
 }
 
 void RoundExchange::write_parts(const Context& context, WriteParts write) {
-  if (rounds_.buckets.size() < 2 || write.step != next_round_step()) return;
+  if (rounds_.buckets.empty() || write.step != next_round_step()) return;
   early_ = std::move(write);
   go_on(context);
 }

@@ -50,7 +50,7 @@ struct RoundExchangeOptions {
   /// True: the state of the optimizer is in shards. Requires: !sums_changes.
   bool shards_optimizer = false;
   /// RoundSumOptions::buckets. A worker takes part in the sum of a bucket as soon as it has the
-  /// parts of the bucket. At most one if `sums_changes` or `overlaps`.
+  /// parts of the bucket. Empty if `sums_changes` or `overlaps`.
   std::vector<Bucket> buckets{};
 };
 

@@ -52,7 +52,7 @@ std::unique_ptr<RoundSum> make_sum_of(const RoundSumOptions& options, const Buck
 
 template <class T>
 std::unique_ptr<RoundSum> make_typed_sum(const RoundSumOptions& options) {
-  if (options.buckets.size() < 2) return make_sum_of<T>(options, all_ranges(*options.layout));
+  if (options.buckets.empty()) return make_sum_of<T>(options, all_ranges(*options.layout));
   std::vector<std::unique_ptr<RoundSum>> sums;
   for (const Bucket& bucket : options.buckets) sums.push_back(make_sum_of<T>(options, bucket));
   return std::make_unique<BucketedSum>(options.buckets, std::move(sums));

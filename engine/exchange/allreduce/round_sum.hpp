@@ -60,7 +60,8 @@ struct RoundSumOptions {
   /// As collective::parse_algorithm() reads it. Empty, or one that cannot have so many workers: the
   /// algorithm that takes the least time for the size of the vector and the number of workers.
   std::string algorithm{};
-  /// Each bucket is summed for itself, in this order. Empty: all ranges are one bucket.
+  /// Each bucket is summed for itself, in this order; at least two. Empty: all ranges are summed
+  /// together.
   std::vector<Bucket> buckets{};
   /// ExchangeOptions::window.
   std::size_t window = 64;

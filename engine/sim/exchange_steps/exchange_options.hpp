@@ -44,7 +44,7 @@ struct ExchangeFigures {
   /// for exchanges that sum.
   std::optional<Time> longest_message = std::nullopt;
   /// Exchanges that sum: the longest time from when all workers took part in a sum until all had
-  /// it.
+  /// it. With buckets, each bucket has a sum.
   std::optional<Time> longest_sum = std::nullopt;
   /// Gossip: the push-sum weight of all workers and messages, which is the number of workers; and
   /// how far workers' values differ from the exact average, if each had begun with a random number:

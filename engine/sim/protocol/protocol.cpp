@@ -1,14 +1,9 @@
 #include "starling/engine/sim/protocol/protocol.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <exception>
 
 #include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
-#include "starling/base/to_duration.hpp"
-#include "starling/engine/sim/early_parts.hpp"
-#include "starling/engine/work/descent.hpp"
 
 namespace starling::sim {
 namespace {

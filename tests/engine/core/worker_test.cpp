@@ -62,6 +62,29 @@ TEST_F(SampledWorker, TellsItsPhase) {
   EXPECT_EQ(worker_.phase(), Phase::done);
 }
 
+TEST_F(SampledWorker, HandsOverPartsOfTheStepThatItComputes) {
+  const auto gives_parts = [&](Step step) {
+    out_.clear();
+    worker_.on_parts(context(), step, {4, {}});
+    if (out_.empty()) return false;
+    const auto& write = std::get<WriteParts>(out_.front());
+    EXPECT_EQ(write.step, step + 1);
+    EXPECT_EQ(write.parts.first, 4U);
+    return true;
+  };
+  EXPECT_FALSE(gives_parts(0)) << "it reads";
+  worker_.on_values(context(), 0, {});
+  EXPECT_TRUE(gives_parts(0));
+  EXPECT_FALSE(gives_parts(1)) << "of another step";
+  worker_.on_failure(context(), 0, "the model threw");
+  EXPECT_TRUE(gives_parts(0)) << "it computes again";
+  worker_.on_update(context(), 0, {});
+  EXPECT_FALSE(gives_parts(0)) << "it writes";
+  worker_.on_written(context(), 1);
+  EXPECT_FALSE(gives_parts(0)) << "it waits";
+  EXPECT_FALSE(gives_parts(1));
+}
+
 TEST_F(SampledWorker, TellsForWhomItWaits) {
   EXPECT_EQ(worker_.laggard(), std::nullopt);
   make_step();

@@ -152,6 +152,31 @@ TEST_F(EarlyPartsTest, OfAnotherStepAreIgnored) {
   EXPECT_EQ(count_pieces(), 0U);
 }
 
+/// Sum numbers that no correct worker sends, and buckets that the receiver has not started.
+TEST_F(EarlyPartsTest, OtherPiecesDoNoHarm) {
+  write(0, 1, 5);
+  std::vector<InFlight> pieces = in_flight_;
+  ASSERT_FALSE(pieces.empty());
+  for (InFlight& message : pieces) {
+    auto* piece = std::get_if<SumPiece>(&message.sent.message);
+    if (piece == nullptr) continue;
+    for (const collective::CollectiveId number :
+         {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{1000}, UINT64_MAX}) {
+      piece->sum = number;
+      deliver(message);
+      SumAck ack{.epoch = piece->epoch, .sum = number, .slices = 1};
+      run(1, [&](auto& e, const auto& c) { (void)e.on(c, 0, ack); });
+    }
+  }
+  write(1, 1, 7);
+  deliver_all();
+  for (const MemberId id : {0U, 1U}) {
+    EXPECT_EQ(written_[id], 1);
+    for (RangeId r = 2; r < 6; ++r) EXPECT_EQ(sum(id, r), 12);
+  }
+  expect_equal_copies();
+}
+
 /// The result does not depend on when parts come.
 TEST_F(EarlyPartsTest, GiveTheSameCopiesAsWholeUpdatesToTheBit) {
   applier_ = gradient_applier<double>(

@@ -266,8 +266,11 @@ struct EarlyGradient {
         model, data, {.batch = 2}, make_layout(model.parameters(), sizeof(float), 1)};
     EXPECT_TRUE(gradients.has_early_parts());
     const Layout& layout = *gradients.layout();
-    const PartsSink sink{make_buckets(layout, 4),
-                         [&](EarlyParts parts) { early.push_back(std::move(parts)); }};
+    const auto buckets = make_buckets(layout, 4);
+    const std::function<void(EarlyParts)> take = [&](EarlyParts parts) {
+      early.push_back(std::move(parts));
+    };
+    const PartsSink sink{buckets, take};
     const auto buffer = Buffer::zeros(layout.size, sizeof(float));
     std::vector<Value> values;
     for (RangeId r = 0; r < layout.ranges.size(); ++r)
