@@ -18,7 +18,8 @@ class LayersParser {
   Result<std::vector<ParsedLayer>> parse() {
     auto layers = read_layers(0);
     if (layers && !rest_.empty())
-      return Error{"layer " + std::to_string(count_) + ": ')' closes nothing"};
+      return Error{"layer " + std::to_string(count_) +
+                   (next() == ')' ? ": ')' closes nothing" : ": '|' is outside of parentheses")};
     return layers;
   }
 
@@ -33,7 +34,7 @@ class LayersParser {
         auto layer = read_layer(text, depth);
         if (!layer) return std::move(layer).error();
         layers.push_back(*std::move(layer));
-      } else if (next() == ';' || (!layers.empty() && rest_.empty())) {
+      } else if (next() == ';' || !layers.empty()) {  // a net or branch without layers is valid
         return Error{"layer " + std::to_string(count_ + 1) +
                      ": is empty; valid: a layer between two ';', no ';' after the last"};
       }

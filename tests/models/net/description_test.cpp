@@ -44,6 +44,11 @@ TEST(LayersText, NamesTheLayerOfAnError) {
   EXPECT_EQ(error_of("a; residual(b) c; d"),
             "layer 2: something follows its ')'; valid: ';' and the next layer");
   EXPECT_EQ(error_of("a; b)"), "layer 2: ')' closes nothing");
+  EXPECT_EQ(error_of("a; b | c"), "layer 2: '|' is outside of parentheses");
+  for (const char* trailing : {"residual(b;)", "residual(b; | c)"})
+    EXPECT_EQ(error_of(trailing),
+              "layer 3: is empty; valid: a layer between two ';', no ';' after the last")
+        << trailing;
   EXPECT_EQ(error_of("a; (b)"),
             "layer 2: has no name; valid: a name and its options between spaces, like conv2d 16 "
             "kernel=3");

@@ -171,6 +171,9 @@ TEST(SortFlow, RefusesFilesWithOtherColumns) {
             tsv + ": has other separators between columns, by its name, than " + a +
                 "; valid: files of one kind, or --separator");
   EXPECT_EQ(run_flow_on("sort", by_price, {a, same}).lines, (Lines{"2,5", "3,7", "1,30"}));
+  const std::string empty = put_file(folder, "empty.csv", "");
+  EXPECT_EQ(run_flow_on("sort", by_price, {empty, a, same}).lines, (Lines{"2,5", "3,7", "1,30"}))
+      << "an empty file names no columns, also as the first one";
   EXPECT_EQ(run_flow_on("sort", {}, {a, tsv}).error, "");
   const std::string none = path_of(folder, "none.csv");
   EXPECT_EQ(run_flow_on("sort", by_price, {none, a}).error, none + ": no such file");

@@ -11,7 +11,7 @@
 namespace starling::program {
 namespace {
 
-/// The most columns that a line may be asked for.
+/// The largest number of a column that an option may name.
 constexpr std::uint64_t columns_max = 1'000'000;
 
 std::vector<std::string> split_at_spaces(std::string_view line) {
@@ -45,7 +45,7 @@ std::string csv_cell(const std::string& text) {
 std::vector<FlowOption> ColumnFormat::flow_options() {
   return {{"separator", "NAME",
            "what is between columns: comma (CSV), tab, or space for any number of spaces and tabs "
-           "[comma for files on .csv and .csv.gz, tab for .tsv, else space]"},
+           "[by the ending of the file, without .gz: .csv comma, .tsv tab, else space]"},
           {"header", "", "the first line of each file names the columns"}};
 }
 
@@ -74,26 +74,31 @@ Result<TableFiles> ColumnFlags::open(const std::vector<std::string>& files,
   TableFiles table;
   std::optional<Error> unreadable;
   std::vector<std::string> header;
+  std::vector<std::string> empty;  // they come last, so that the first file names the columns
   for (const std::string& file : files) {
     const ColumnFormat own = format_of(file);
     auto first = first_columns(file, own);
-    if (!first && !models::InputFile::open(file)) {
+    if (!first && !models::InputFile::open(file)) {  // else it can be read, and a line is faulty
       if (!unreadable) unreadable = first.error();
       continue;
     }
     if (!first) return std::move(first).error();
-    if (table.files.empty()) {
-      table.format = own;
-      header = *first;
-    }
+    if (table.files.empty() && empty.empty()) table.format = own;
     if (own.separator != table.format.separator)
       return Error{file + ": has other separators between columns, by its name, than " +
-                   table.files.front() + "; valid: files of one kind, or --separator"};
-    if (has_header && *first != header && !first->empty())
+                   (table.files.empty() ? empty : table.files).front() +
+                   "; valid: files of one kind, or --separator"};
+    if (first->empty()) {
+      empty.push_back(file);
+      continue;
+    }
+    if (table.files.empty()) header = *first;
+    if (has_header && *first != header)
       return Error{file + ": its first line names other columns than that of " +
                    table.files.front() + "; valid: files with the same header"};
     table.files.push_back(file);
   }
+  table.files.insert(table.files.end(), empty.begin(), empty.end());
   if (unreadable && (table.files.empty() || !skips_unreadable)) return *unreadable;
   return table;
 }

@@ -33,7 +33,7 @@ struct ColumnFormat {
 
 /// The files of one table, and the format that all of them have.
 struct TableFiles {
-  /// At least one. Files that are skipped are left out.
+  /// At least one. Files that are skipped are left out; those without a line come last.
   std::vector<std::string> files;
   ColumnFormat format;
 };
@@ -50,8 +50,8 @@ struct ColumnFlags {
   /// than the first.
   [[nodiscard]] Result<TableFiles> open(const std::vector<std::string>& files,
                                         bool skips_unreadable) const;
-  /// Returns the format of `file`: with a name on .csv or .csv.gz it has commas, with .tsv tabs,
-  /// and otherwise spaces.
+  /// Returns the format of `file`: if its name, without .gz, ends with .csv, it has commas, with
+  /// .tsv tabs, and otherwise spaces.
   [[nodiscard]] ColumnFormat format_of(const std::string& file) const;
 };
 
