@@ -54,7 +54,8 @@ std::uint64_t bytes_received(int descriptor) {
 
 OutboundGuard::OutboundGuard() : baseline_bytes_(resident_bytes()) {}
 
-std::size_t OutboundGuard::check(const std::function<bool(const std::string& address)>& is_peer) {
+std::size_t OutboundGuard::check(
+    const std::function<bool(const std::string& address)>& is_remote_node) {
   const auto now = Clock::now();
   if (now < next_check_at_) return 0;
   next_check_at_ = now + check_every;
@@ -72,7 +73,7 @@ std::size_t OutboundGuard::check(const std::function<bool(const std::string& add
     (void)std::from_chars(name.data(), name.data() + name.size(), descriptor);
     if (descriptor < 0 || bytes_received(descriptor) <= received_bytes_max) continue;
     const std::string remote = remote_address(descriptor);
-    if (remote.empty() || !is_peer(remote)) continue;
+    if (remote.empty() || !is_remote_node(remote)) continue;
     ::shutdown(descriptor, SHUT_RDWR);
     ++closed;
   }

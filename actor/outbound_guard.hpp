@@ -1,7 +1,7 @@
 /// Internal to Transport: closes outbound connections (those that this node has made) on which the
-/// peer sends more than the answers to a handshake. No honest peer does so. ZeroMQ would receive
-/// and keep all of it, because it bounds the size of a message's parts but not their number. Not
-/// thread-safe.
+/// remote node sends more than the answers to a handshake. No correct node does so. ZeroMQ would
+/// receive and keep all of it: it limits the size of each part of a message, but not the number of
+/// parts. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -16,17 +16,18 @@ class OutboundGuard {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds check_every{50};
-  /// The most bytes that a peer may send on an outbound connection. An honest peer sends only the
-  /// ZMTP greeting and the answers of the CURVE handshake, which are shorter.
+  /// The most bytes that a remote node may send on an outbound connection. A correct one sends only
+  /// the ZMTP greeting and the answers of the CURVE handshake, which are shorter.
   static constexpr std::uint64_t received_bytes_max = 4096;
 
   OutboundGuard();
 
-  /// If the resident memory of this process has grown by 16 MiB or more, closes the connections
+  /// If the resident memory of this process is 16 MiB or more above its minimum since the
+  /// connections were last examined, closes the connections
   /// that have received more than `received_bytes_max` bytes and for whose remote address,
-  /// `tcp://IP:PORT`, `is_peer` returns true. Returns the number of connections that it closed.
-  /// Call it every `check_every`: earlier calls do nothing.
-  std::size_t check(const std::function<bool(const std::string& address)>& is_peer);
+  /// `tcp://IP:PORT`, `is_remote_node` returns true. Returns the number of connections that it
+  /// closed. Call it every `check_every`: earlier calls do nothing.
+  std::size_t check(const std::function<bool(const std::string& address)>& is_remote_node);
 
  private:
   /// The smallest resident memory of this process since the connections were last examined.

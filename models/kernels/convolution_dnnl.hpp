@@ -8,11 +8,11 @@
 
 namespace starling::models {
 
-/// Makes oneDNN's primitives for each batch size n and keeps them for later calls. Calls that run
-/// at the same time use different primitives. The arguments are those of Convolution.
+/// Caches oneDNN's primitives by the batch size n. A call uses its primitives alone, so calls at
+/// the same time have several sets. The arguments are those of Convolution.
 class DnnlConvolution {
  public:
-  /// Returns null if oneDNN is absent or has no code for the shape.
+  /// Returns null if oneDNN is absent or has no implementation for the shape.
   static std::shared_ptr<const DnnlConvolution> make(const ConvolutionShape& shape);
 
   explicit DnnlConvolution(const ConvolutionShape& shape);

@@ -68,8 +68,8 @@ std::string copies_line(const ClusterSnapshot& snapshot, const JobSnapshot& job)
     return fmt::format(
         "  {} of {} the whole model\n", whole_copies(job),
         print_count(job.steps().size(), "worker") + (job.steps().size() == 1 ? " holds" : " hold"));
-  const std::size_t incomplete = copies_incomplete(job);
-  return fmt::format("  copies {} of {} wanted{}\n", copies_held(job, snapshot.nodes),
+  const std::size_t incomplete = copies_in_transfer(job);
+  return fmt::format("  copies {} of {} wanted{}\n", fewest_live_owners(job, snapshot.nodes),
                      copies_wanted(job.settings),
                      incomplete > 0 ? fmt::format(", {} on their way", incomplete) : "");
 }
@@ -172,8 +172,8 @@ void add_configuration(nlohmann::ordered_json& json, const ClusterSnapshot& snap
     json["whole_copies"] = whole_copies(job);
   } else {
     json["copies"] = {{"wanted", copies_wanted(job.settings)},
-                      {"least", copies_held(job, snapshot.nodes)},
-                      {"on_their_way", copies_incomplete(job)}};
+                      {"least", fewest_live_owners(job, snapshot.nodes)},
+                      {"on_their_way", copies_in_transfer(job)}};
   }
   if (job.configuration->coordinator) json["coordinator"] = *job.configuration->coordinator;
 }

@@ -17,7 +17,8 @@ namespace starling::program {
 
 using BuiltInFlows = std::variant<WordCount, SortLines, JoinFiles, PageRank, KMeans, Histogram>;
 
-/// Returns the flows of a registry, and those of BuiltInFlows that have other names.
+/// Returns the flows of a registry and the built-in ones. A flow of the registry takes the place of
+/// the built-in one with the same name.
 [[nodiscard]] std::vector<FlowEntry> all_flows(const Registry& registry);
 
 }  // namespace starling::program

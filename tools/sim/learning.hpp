@@ -1,6 +1,6 @@
 /// Simulates every message of a job (`--level protocol`): the job's model is trained on the job's
-/// data in virtual time. Blocking. One thread calls; the runs use the number of threads that the
-/// job sets.
+/// data in virtual time. Blocking. Call it from one thread. The runs are made in parallel, on as
+/// many threads as the job sets.
 #pragma once
 
 #include <functional>
@@ -29,8 +29,8 @@ struct Learning {
   LearningDescription learned;
 };
 
-/// Returns the names of the job options that choose the data, the model, the optimizer and the
-/// shards.
+/// Returns the names of the options of a training that a simulation of all messages uses, and one
+/// of steps does not.
 [[nodiscard]] const std::vector<std::string>& learning_keys();
 
 /// Loads the data and makes the model. Returns an Error if the model cannot be trained on the data,

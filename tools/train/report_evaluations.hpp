@@ -1,5 +1,5 @@
-/// Returns the part of a job's summary about its evaluations and about the model that was chosen by
-/// them. Internal to the report.
+/// The part of a job's summary about its evaluations and the model that is kept. Internal to the
+/// report.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,13 +21,14 @@ namespace starling::program {
 /// which model is kept.
 [[nodiscard]] nlohmann::ordered_json evaluations_json(const EndedJob& ended);
 
-/// Returns the counts of evaluations for people; empty if the job was evaluated only at its end.
+/// Returns the counts of evaluations as text; empty if the job was evaluated only at its end.
 [[nodiscard]] std::string evaluations_text(const EndedJob& ended);
 
-/// Returns for people which model is kept; empty if it is the last one.
+/// Returns a text that says which model is kept; empty if it is the last one.
 [[nodiscard]] std::string kept_text(const EndedJob& ended);
 
-/// Returns for people why patience ended the job; empty if it did not.
+/// Returns the end of a sentence that says why the job was stopped early (`--patience`); empty if
+/// it was not.
 [[nodiscard]] std::string early_stop_text(const EndedJob& ended);
 
 }  // namespace starling::program

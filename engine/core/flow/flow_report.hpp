@@ -13,27 +13,28 @@ namespace starling::core {
 /// All stages with the same description, of all actions so far.
 struct StageTotals {
   flow::StageDescription description;
-  /// How many actions have begun that run such a stage, by their plans.
+  /// How many such stages the actions that have begun run, by their plans.
   std::uint64_t runs = 0;
-  /// They include the parts that members here have computed again.
+  /// They include the parts that members of this node have computed again.
   flow::TaskCounts counts;
-  /// From the begin of the first part here to the end of the last: the sum over all runs.
+  /// From the begin of the first part on this node to the end of the last, in the sum of all runs.
   double seconds = 0;
   static constexpr auto fields(auto& m) {
     return std::tie(m.description, m.runs, m.counts, m.seconds);
   }
 };
 
-/// A stage of the latest action, of which members here have begun a part.
+/// A stage of which members of this node have begun a part in the latest action.
 struct StageStatus {
-  /// Its number among the stages that the action runs, from 1; 0 for a stage of an earlier action,
-  /// of which lost parts are computed again.
+  /// Its number among the stages that the action runs, from 1; 0 if it is a stage of an earlier
+  /// action that the latest one computes again in part, because outputs of it were lost.
   std::uint32_t number = 0;
   flow::StageDescription description;
-  /// A bit for each part that members here have computed: part p is bit p % 64 of word p / 64.
+  /// A bit for each part that members of this node have computed and whose output is not lost: part
+  /// p is bit p % 64 of word p / 64.
   std::vector<std::uint64_t> parts_done = {};
   flow::TaskCounts counts = {};
-  /// Since the begin of its first part here, up to the end of its last.
+  /// From the begin of its first part on this node until now, or to the end of its last.
   double seconds = 0;
   static constexpr auto fields(auto& m) {
     return std::tie(m.number, m.description, m.parts_done, m.counts, m.seconds);
@@ -43,7 +44,7 @@ struct StageStatus {
 /// Counts the work of the members of a flow on one node.
 struct FlowReport {
   NodeId node = 0;
-  /// How many actions the program has begun here, and how many stages the last of them runs.
+  /// How many actions the flow has begun on this node, and how many stages the last of them runs.
   std::uint32_t actions = 0;
   std::uint32_t stages = 0;
   std::vector<StageStatus> current = {};

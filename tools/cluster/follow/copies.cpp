@@ -1,6 +1,7 @@
 #include "starling/tools/cluster/follow/copies.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <ranges>
 #include <set>
@@ -43,7 +44,7 @@ std::string exchange_of(const wire::JobSettings& settings) {
   return text && core::check_exchange(*text) ? *text : actor::JobOptions{}.exchange;
 }
 
-std::size_t copies_held(const JobSnapshot& job, const std::vector<core::NodeRecord>& nodes) {
+std::size_t fewest_live_owners(const JobSnapshot& job, const std::vector<core::NodeRecord>& nodes) {
   if (!job.configuration || job.configuration->ranges.empty()) return 0;
   std::set<core::NodeId> live;
   for (const core::NodeRecord& node : nodes)
@@ -59,7 +60,7 @@ std::size_t copies_held(const JobSnapshot& job, const std::vector<core::NodeReco
       std::ranges::min(ranges | std::views::transform(count_live_owners)));
 }
 
-std::size_t copies_incomplete(const JobSnapshot& job) {
+std::size_t copies_in_transfer(const JobSnapshot& job) {
   if (!job.configuration) return 0;
   std::map<core::MemberId, std::size_t> owned_ranges;
   for (const core::Ownership& range : job.configuration->ranges)
@@ -85,6 +86,7 @@ std::size_t whole_copies(const JobSnapshot& job) {
 }
 
 std::optional<bool> have_equal_copies(const std::vector<core::CopyHash>& copies) {
+  // 0: the worker's node knows no hash of its copy.
   const auto is_comparable = [&](const core::CopyHash& copy) {
     return copy.hash != 0 && copy.round == copies.front().round;
   };
@@ -98,11 +100,12 @@ std::string CopyMonitor::describe_change(const core::Configuration& latest, std:
   const std::size_t missing = wanted - std::min(fewest, wanted);
   if (missing == std::exchange(missing_, missing)) return {};
   if (missing == 0)
-    return "nodes hold " + std::to_string(wanted) + " copies of every range of the model again";
+    return "every range of the model is on " + print_count(wanted, "node") +
+           " again, once the new copies are complete";
   std::set<std::uint64_t> nodes;
   for (const core::Member& member : latest.members) nodes.insert(member.node);
-  return "nodes hold only " + std::to_string(fewest) + " of the " + std::to_string(wanted) +
-         " wanted copies of each range of the model: the job has " +
+  return "ranges of the model have only " + std::to_string(fewest) + " of the " +
+         std::to_string(wanted) + " wanted copies; the job has " +
          print_count(nodes.size(), "node");
 }
 

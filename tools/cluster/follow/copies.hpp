@@ -17,16 +17,16 @@ namespace starling::program {
 /// Returns the exchange of a job with these settings.
 [[nodiscard]] std::string exchange_of(const wire::JobSettings& settings);
 
-/// Returns the smallest number of copies that any range has in the latest configuration. An owner
-/// counts as a copy if `nodes` lists its node as live. Returns 0 if no
+/// Returns the smallest number of owners on live nodes that the latest configuration assigns to any
+/// range, whether they hold it yet or not. `nodes` says which nodes are live. Returns 0 if no
 /// configuration is known or the job's exchange has no owners.
-[[nodiscard]] std::size_t copies_held(const JobSnapshot& job,
-                                      const std::vector<core::NodeRecord>& nodes);
+[[nodiscard]] std::size_t fewest_live_owners(const JobSnapshot& job,
+                                             const std::vector<core::NodeRecord>& nodes);
 
 /// Returns how many copies of ranges are still being transferred: the configuration assigns them to
 /// owners that do not hold them yet. An owner whose node has not answered counts as if it held all
 /// of its ranges.
-[[nodiscard]] std::size_t copies_incomplete(const JobSnapshot& job);
+[[nodiscard]] std::size_t copies_in_transfer(const JobSnapshot& job);
 
 /// Returns the number of ranges of the job's model; 0 if no node knows it yet.
 [[nodiscard]] std::size_t range_count(const JobSnapshot& job);

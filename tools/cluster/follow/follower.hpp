@@ -22,7 +22,7 @@ struct JobReport {
   double mean_step = 0;
   /// True once the step of at least one worker is known.
   bool has_begun = false;
-  /// True if all workers have made their last step.
+  /// True if all workers have ended: they have made all steps, or were stopped.
   bool is_done = false;
   /// True if all workers are paused, so that no update is in flight.
   bool is_paused = false;

@@ -17,9 +17,9 @@ constexpr std::chrono::nanoseconds poll_interval = 200ms;
 /// A shorter interval would load the nodes, because each poll asks all nodes of the job.
 constexpr std::chrono::nanoseconds poll_interval_min = 10ms;
 
-/// Returns the mean step of the workers after `updates` updates.
-double mean_step_after(const actor::JobOptions& options, std::uint64_t updates) {
-  return static_cast<double>(updates) / static_cast<double>(options.workers);
+/// Returns the mean step of the workers if the steps of all together are `steps`.
+double mean_step(const actor::JobOptions& options, std::uint64_t steps) {
+  return static_cast<double>(steps) / static_cast<double>(options.workers);
 }
 
 }  // namespace
@@ -33,9 +33,8 @@ JobWatcher::JobWatcher(Follower& follower, Recorder& recorder, const PreparedRun
       after_poll_(std::move(after_poll)),
       layout_(ready.model->layout(job().job)),
       evaluations_(ready.test() != nullptr ? job().job.evaluate_every : 0,
-                   mean_step_after(job().job, ready.resolved.steps_before)),
-      checkpoints_(job().job.checkpoint_every,
-                   mean_step_after(job().job, ready.resolved.steps_before)) {}
+                   mean_step(job().job, ready.resolved.steps_before)),
+      checkpoints_(job().job.checkpoint_every, mean_step(job().job, ready.resolved.steps_before)) {}
 
 JobWatcher::End JobWatcher::run() {
   const End end = follow();
@@ -49,7 +48,7 @@ JobWatcher::End JobWatcher::follow() {
     if (after_poll_) after_poll_();
     if (report) update_from(*report);
     if (report && report->has_begun && !std::exchange(has_begun_, true))
-      skip_until(report->mean_step);
+      skip_triggers_before(report->mean_step);
     for (const std::string& line : follower_.take_events()) recorder_.warn(line);
     if (report) report_blocked(report->blocked_reason);
     if (!report || !report->failure.empty()) {
@@ -61,7 +60,8 @@ JobWatcher::End JobWatcher::follow() {
     if (report->is_done) {
       if (report->workers.have_equal_copies == false)
         recorder_.warn(
-            "the workers' copies of the model differ in their last bits; processors of different "
+            "the workers' copies of the model are not equal to the last bit; processors of "
+            "different "
             "kinds may round differently");
       set_early_end();
       count_final_evaluations();
@@ -111,7 +111,7 @@ void JobWatcher::update_from(const JobReport& report) {
   if (elapsed_s > 0) steps_per_s_ = std::max(0.0, steps / elapsed_s);
 }
 
-void JobWatcher::skip_until(double step) {
+void JobWatcher::skip_triggers_before(double step) {
   if (on_leave_ != OnLeave::leave_running) return;
   evaluations_ = actor::PeriodicTrigger{
       ready_.test() != nullptr ? job().job.evaluate_every : core::Step{0}, step};
@@ -136,13 +136,14 @@ void JobWatcher::evaluate_if_due(double step) {
   const std::uint64_t due = evaluations_.advance_to(step);
   actor::EvaluationCounts& counts = outcome_.last.counts;
   counts.due += due;
-  // The evaluation that is tried again stands for all that become due meanwhile.
+  // One evaluation stands for all that are due at once, and for those that become due while it is
+  // tried again.
   if (due > 0) counts.outrun += evaluation_due_at_ ? due : due - 1;
   if (due > 0 && !evaluation_due_at_) evaluation_due_at_ = Clock::now();
   if (!evaluation_due_at_) return;
   const bool is_evaluated = evaluate(step);
   const bool is_given_up =
-      !is_evaluated && Clock::now() > *evaluation_due_at_ + evaluation_patience;
+      !is_evaluated && Clock::now() > *evaluation_due_at_ + evaluation_retry_time;
   if (is_given_up) ++outcome_.last.counts.missing;
   if (is_evaluated || is_given_up) evaluation_due_at_.reset();
 }
@@ -156,20 +157,20 @@ bool JobWatcher::evaluate(double step) {
   ++last.evaluations;
   const bool goes_on = recorder_.on_evaluated(last, *model);
   if (job().job.until && actor::reached(*job().job.until, last.test) &&
-      keep_target_model(*std::move(model)))
+      keep_model_at_target(*std::move(model)))
     stop(actor::Outcome::End::reached);
   else if (!goes_on && recorder_.is_patience_over())
     stop(actor::Outcome::End::reached);
   return true;
 }
 
-bool JobWatcher::keep_target_model(States model) {
+bool JobWatcher::keep_model_at_target(States model) {
   if (!ready_.job.checkpoint.empty())
     if (auto cut = fetch_cut(short_timeouts)) {
       if (!actor::reached(*job().job.until, ready_.evaluate_on_test_data(*cut))) return false;
       model = *std::move(cut);
     }
-  target_model_ = std::move(model);
+  model_at_target_ = std::move(model);
   return true;
 }
 
@@ -230,8 +231,8 @@ Result<JobWatcher::States> JobWatcher::fetch_states(FetchTimeouts timeouts, int 
 void JobWatcher::fetch_final_model() {
   const bool has_failed = outcome_.end == actor::Outcome::End::failed;
   // A failed job has no consistent cut, and perhaps not all ranges.
-  const bool has_target_model = !target_model_.empty();
-  auto model = has_target_model ? Result<States>{std::move(target_model_)}
+  const bool has_target_model = !model_at_target_.empty();
+  auto model = has_target_model ? Result<States>{std::move(model_at_target_)}
                : has_failed     ? follower_.fetch(layout_, short_timeouts)
                                 : fetch_states(long_timeouts, 3);
   if (!model) {

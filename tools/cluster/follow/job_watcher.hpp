@@ -54,9 +54,9 @@ class JobWatcher {
   [[nodiscard]] End follow();
   /// Takes over the progress of a report, and estimates the workers' speed.
   void update_from(const JobReport& report);
-  /// If the job was running before this program followed it: skips the evaluations and checkpoints
-  /// that were due before `step`, the first mean step that this program has seen.
-  void skip_until(double step);
+  /// Skips the evaluations and checkpoints that were due before `step`, the first mean step that
+  /// this program has seen, if the job was running before: then OnLeave is leave_running.
+  void skip_triggers_before(double step);
   /// Warns now and then that the job is blocked, and that it goes on (an empty reason).
   void report_blocked(const std::string& reason);
   [[nodiscard]] bool is_time_up() const;
@@ -66,7 +66,7 @@ class JobWatcher {
   /// Makes follow() ask the nodes to stop the job, with `end` as its outcome.
   void stop(actor::Outcome::End end);
   /// Evaluates the model if an evaluation is due at the workers' mean step `step`. If nodes come or
-  /// go and the model cannot be fetched, each later call tries again for `evaluation_patience`;
+  /// go and the model cannot be fetched, each later call tries again for `evaluation_retry_time`;
   /// then the evaluation counts as missing.
   void evaluate_if_due(double step);
   /// Fetches and evaluates the current model. Returns false if it cannot be fetched now.
@@ -74,7 +74,7 @@ class JobWatcher {
   /// Keeps the model that reached the target of `until` as the final one. If the user asked for a
   /// checkpoint and one can be fetched, keeps that instead. Returns false if the model of the
   /// checkpoint no longer reaches the target.
-  [[nodiscard]] bool keep_target_model(States model);
+  [[nodiscard]] bool keep_model_at_target(States model);
   /// Counts the evaluations that were due since the last one. The final evaluation also counts as
   /// the one that is due at the last step.
   void count_final_evaluations();
@@ -98,7 +98,7 @@ class JobWatcher {
   const OnLeave on_leave_;
   const std::function<void()> after_poll_;
   const core::Layout layout_;
-  static constexpr std::chrono::seconds evaluation_patience{6};
+  static constexpr std::chrono::seconds evaluation_retry_time{6};
   actor::PeriodicTrigger evaluations_;
   /// When the evaluation was due for which the model was not fetched yet; absent if there is none.
   std::optional<Clock::time_point> evaluation_due_at_;
@@ -119,7 +119,7 @@ class JobWatcher {
   std::string last_save_error_;
   BlockedNotice blocked_;
   /// The model that reached the target of `until`; empty if none has.
-  States target_model_;
+  States model_at_target_;
   actor::Outcome outcome_;
   WorkerFates workers_;
   bool has_made_all_steps_ = false;
