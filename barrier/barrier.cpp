@@ -178,8 +178,11 @@ Result<void> check(const Predicate& predicate) {
 }
 
 Result<void> check(const Barrier& barrier, std::size_t workers) {
-  if (const auto* predicate = std::get_if<Predicate>(&barrier.rule))
+  if (const auto* predicate = std::get_if<Predicate>(&barrier.rule)) {
     if (auto valid = check(*predicate); !valid) return valid;
+    if (!predicate->has_function())
+      return Error{"barrier " + predicate->label + " has no function; make it by Predicate::make"};
+  }
   // Options that are set in code are valid if text could set them.
   if (!std::holds_alternative<Predicate>(barrier.rule))
     if (auto valid = parse(print(barrier)); !valid) return std::move(valid).error();

@@ -51,11 +51,6 @@ Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
   if (!hooks.push)
     return Error{"the hook push is missing: it computes a worker's updates and is required"};
   if (options.barrier)
-    if (const auto* predicate = std::get_if<barrier::Predicate>(&options.barrier->rule))
-      if (!predicate->has_function())
-        return Error{"barrier " + predicate->label +
-                     " has no function; make it by Predicate::make"};
-  if (options.barrier)
     if (auto valid = core::check_needs_no_gradients(*options.barrier); !valid) return valid;
   if (options.steps == barrier::unlimited && !options.time && !hooks.stop)
     return Error{"the job would never end; valid: steps, time or the hook stop"};

@@ -35,6 +35,7 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
                                                                 const TrainOptions& options) {
   using T = typename M::Scalar;
   if (options.batch == 0) return Error{"batch=0: a batch holds at least 1 sample"};
+  if (auto valid = check_rules(options); !valid) return std::move(valid).error();
   if (auto valid = core::check_exchange(options.job.exchange); !valid)
     return std::move(valid).error();
   if (options.job.cache)

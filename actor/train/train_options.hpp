@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "starling/actor/job/job.hpp"
@@ -41,6 +42,19 @@ struct TrainOptions {
   /// model.
   std::vector<core::RangeState> resume = {};
 };
+
+/// Refuses options of an optimizer, schedule, clip or compression that text could not set.
+[[nodiscard]] inline Result<void> check_rules(const TrainOptions& options) {
+  if (auto valid = models::parse_optimizer(models::print(options.optimizer)); !valid)
+    return std::move(valid).error();
+  if (auto valid = models::parse_schedule(models::print(options.schedule)); !valid)
+    return std::move(valid).error();
+  if (auto valid = models::parse_clip(models::print(options.clip)); !valid)
+    return std::move(valid).error();
+  if (auto valid = models::parse_compression(models::print(options.compression)); !valid)
+    return std::move(valid).error();
+  return {};
+}
 
 /// Returns the setting `batch` as text: "32", or "dynamic:total=512".
 [[nodiscard]] inline std::string print_batch(const TrainOptions& options) {

@@ -100,13 +100,6 @@ void inherit(const LibsvmSource& train, const RawTable& raw, LibsvmSource& test)
   test.base_decided_by = train.file;
 }
 
-/// Fills in size=HxW, which the user left out for the test, from the training images.
-void inherit(const ImagesSource& train, const RawTable& /*raw*/, ImagesSource& test) {
-  if (test.height != 0) return;
-  test.height = train.height;
-  test.width = train.width;
-}
-
 /// Makes the reader of the test file expect the columns, categories and classes of the training
 /// data.
 void inherit(const RawTable& raw, const Labelling& labelling, CsvSource& test) {
@@ -118,15 +111,11 @@ void inherit(const RawTable& raw, const Labelling& labelling, CsvSource& test) {
   test.training_table = std::move(training_table);
 }
 
-/// Fills in label=NAME, which the user left out for the test, from the training file.
-void inherit(const CsvSource& train, const RawTable& /*raw*/, CsvSource& test) {
-  if (!test.label) test.label = train.label;
-}
-
 /// Returns `test` with the options that the user left out, which are taken from the training data.
 /// `train`, `raw` and `labelling` are the training data's source, content and labelling.
 Source fill_in_options(const Source& train, const RawTable& raw, const Labelling& labelling,
                        Source test) {
+  inherit_options(train, test);
   if (auto* csv = std::get_if<CsvSource>(&test.kind)) inherit(raw, labelling, *csv);
   if (auto* images = std::get_if<ImagesSource>(&test.kind))
     images->training_features = raw.features;
@@ -165,6 +154,17 @@ Result<RawTable> read_test(const Source& train, const Source& test, std::uint64_
 }
 
 }  // namespace
+
+void inherit_options(const Source& train, Source& test) {
+  const auto* csv = std::get_if<CsvSource>(&train.kind);
+  if (auto* own = std::get_if<CsvSource>(&test.kind); csv != nullptr && own != nullptr)
+    own->training_source = std::make_shared<const CsvSource>(*csv);
+  const auto* images = std::get_if<ImagesSource>(&train.kind);
+  auto* own = std::get_if<ImagesSource>(&test.kind);
+  if (images == nullptr || own == nullptr || own->height != 0) return;
+  own->height = images->height;
+  own->width = images->width;
+}
 
 Result<Table> load(const Source& source, std::uint64_t seed) {
   return load_part(source, seed, Part::train, std::nullopt);

@@ -25,6 +25,10 @@ Result<Table> load(const Source& source, std::uint64_t seed);
 Result<Table> load_test(const Source& source, std::uint64_t seed,
                         const std::optional<Labelling>& labelling);
 
+/// Fills in the options that the user left out for `test` and that `train`, the source of the
+/// training data, has: the columns of labels and ids of CSV files, and the size of images.
+void inherit_options(const Source& train, Source& test);
+
 /// A training table and a test table for the same model.
 struct TablePair {
   Table train;

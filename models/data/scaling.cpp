@@ -41,7 +41,8 @@ ShiftAndDivisor fit_column(Scale method, const ColumnStatistics& column, std::si
   if (method == Scale::none || rows == 0) return {};
   if (method == Scale::standard) {
     const double deviation = std::sqrt(column.squared_differences / n);
-    const bool varies = deviation > rounding_share * std::abs(mean);
+    const bool varies =
+        deviation > rounding_share * std::abs(mean) && static_cast<float>(deviation) > 0;
     return {is_sparse ? 0 : static_cast<float>(mean), varies ? static_cast<float>(deviation) : 1};
   }
   if (is_sparse) {

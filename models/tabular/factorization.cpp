@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "starling/base/check.hpp"
+#include "starling/base/text.hpp"
 #include "starling/models/kernels/kernels.hpp"
 #include "starling/models/loss.hpp"
 #include "starling/models/tabular/batches.hpp"
@@ -26,17 +27,28 @@ Result<void> check_shape(const Table& data) {
   return {};
 }
 
+/// The option of mf that says how many ids a column may have.
+constexpr const char* option_of(std::size_t column) { return column == 0 ? "users" : "items"; }
+
+Error id_error(float id, std::size_t row, std::size_t column, std::size_t bound) {
+  const std::string where = std::string{"mf: the "} + (column == 0 ? "user" : "item") +
+                            " id in row " + std::to_string(row);
+  const std::string valid = std::to_string(bound - 1);
+  if (!(id >= 0 && id < static_cast<float>(ids_max) && id == std::floor(id)))
+    return Error{where + " is not a whole number from 0 to " + valid};
+  return Error{where + " is " + print_number(static_cast<double>(id)) +
+               ", but the model has ids from 0 to " + valid + "; valid: mf:" + option_of(column) +
+               "=N with N above the largest id of all data"};
+}
+
 /// Returns one more than the largest id of a column, 0 if there are no rows. A value that is not an
 /// id below `bound` is an Error.
 Result<std::size_t> count_ids(const Table& data, std::size_t column, std::size_t bound) {
   float largest = -1;
   for (std::size_t row = 0; row < data.size(); ++row) {
     const float id = data.dense_row(row)[column];
-    const bool valid = id >= 0 && id < static_cast<float>(bound) && id == std::floor(id);
-    if (!valid)
-      return Error{std::string{"mf: the "} + (column == 0 ? "user" : "item") + " id in row " +
-                   std::to_string(row) + " is not a whole number from 0 to " +
-                   std::to_string(bound - 1)};
+    if (!(id >= 0 && id < static_cast<float>(bound) && id == std::floor(id)))
+      return id_error(id, row, column, bound);
     largest = std::max(largest, id);
   }
   return static_cast<std::size_t>(largest + 1);

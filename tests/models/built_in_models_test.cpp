@@ -79,8 +79,10 @@ TEST(BuiltInModels, RefusesUnsuitableTrainingData) {
   EXPECT_EQ(error_of("mf", fractional_id),
             "mf: the item id in row 1 is not a whole number from 0 to 16777215");
   const Table large_id{2, 0, Table::Dense{{0, 1, 7, 1}}, {3, 5}};
-  EXPECT_EQ(error_of("mf:users=7", large_id),
-            "mf: the user id in row 1 is not a whole number from 0 to 6");
+  EXPECT_EQ(
+      error_of("mf:users=7", large_id),
+      "mf: the user id in row 1 is 7, but the model has ids from 0 to 6; valid: mf:users=N with N "
+      "above the largest id of all data");
 }
 
 TEST(BuiltInModels, RefuseDataThatDiffersFromTheTrainingData) {
@@ -108,8 +110,10 @@ TEST(BuiltInModels, RefuseDataThatDiffersFromTheTrainingData) {
       "logistic was built for 8 features, the data has 9; train with features=9 or more, as in "
       "libsvm:FILE,features=N");
   const Table ratings{2, 0, Table::Dense{{0, 4, 2, 1}}, {3, 5}};
-  EXPECT_EQ(refused("mf", ratings, Table{2, 0, Table::Dense{{3, 0}}, {1}}),
-            "mf: the user id in row 0 is not a whole number from 0 to 2");
+  EXPECT_EQ(
+      refused("mf", ratings, Table{2, 0, Table::Dense{{3, 0}}, {1}}),
+      "mf: the user id in row 0 is 3, but the model has ids from 0 to 2; valid: mf:users=N with N "
+      "above the largest id of all data");
 }
 
 TEST(BuiltInModels, NamesEveryModelOnce) {

@@ -156,7 +156,10 @@ TEST(Optimizer, RefusesInvalidTexts) {
   EXPECT_EQ(message("agam"),
             "unknown optimizer 'agam'; did you mean 'adam'? valid: sgd, adagrad, adam");
   EXPECT_EQ(message("sgd:lr=-1"), "sgd: lr=-1 must be a number from 0 to 1e+06");
-  EXPECT_EQ(message("sgd:momentum=1"), "sgd: momentum=1 must be below 1");
+  EXPECT_EQ(message("sgd:momentum=1"), "sgd: momentum=1 is 1 as a float; valid: 0 to 0.9999999");
+  EXPECT_EQ(message("adam:beta2=0.99999999"),
+            "adam: beta2=0.99999999 is 1 as a float; valid: 0 to 0.9999999");
+  EXPECT_TRUE(parse_optimizer("adam:beta2=0.9999999"));
   EXPECT_EQ(message("sgd:nesterov"), "sgd: nesterov needs momentum above 0");
   EXPECT_EQ(message("sgd:moment=0.5"),
             "sgd: unknown option 'moment'; did you mean 'momentum'? valid: lr, momentum, nesterov");

@@ -151,7 +151,7 @@ Result<TrainAndTest> load_parts(const Registry& registry, const DataRequest& req
   if (auto labelled = check_labels(*data, request.data); !labelled)
     return std::move(labelled).error().within("data");
   if (!request.test) return divide(*data, request);
-  auto test = load_test_data(registry, *request.test, request.seed, shape_of(*data));
+  auto test = load_test_data(registry, *request.test, request.seed, shape_of(*data), request.data);
   if (!test) return std::move(test).error().within("test");
   return TrainAndTest{*std::move(data), *std::move(test)};
 }
@@ -228,7 +228,8 @@ Result<AnyData> load_source(const Registry& registry, const std::string& text, s
 }
 
 Result<AnyData> load_test_data(const Registry& registry, const std::string& text,
-                               std::uint64_t seed, const std::optional<models::Table>& shape) {
+                               std::uint64_t seed, const std::optional<models::Table>& shape,
+                               const std::string& training_text) {
   if (auto valid = check_data(registry, text); !valid) return std::move(valid).error();
   const auto labelling = shape ? std::optional{shape->labelling} : std::nullopt;
   const Spec spec = Spec::parse(text).value();
@@ -241,6 +242,8 @@ Result<AnyData> load_test_data(const Registry& registry, const std::string& text
     return data;
   }
   models::Source source = models::Source::parse(text).value();
+  if (const auto training = models::Source::parse(training_text))
+    models::inherit_options(*training, source);
   auto* csv = std::get_if<models::CsvSource>(&source.kind);
   if (csv != nullptr && shape && !shape->is_sparse())
     csv->training_table = std::make_shared<const models::Table>(*shape);

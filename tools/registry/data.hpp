@@ -68,10 +68,12 @@ struct TrainAndTest {
 /// Loads all samples of one source to test a model that was trained with `seed`. A generator
 /// returns other samples than load_source() with the same `seed`. If `shape`, the training data
 /// without its rows, is given, labels are read in the same way as there, and a file with only as
-/// many columns as `shape` has features counts as a file without labels.
+/// many columns as `shape` has features counts as a file without labels. `training_text`, the
+/// source of the training data, has the options that `text` leaves out (models::inherit_options()).
 [[nodiscard]] Result<AnyData> load_test_data(const Registry& registry, const std::string& text,
                                              std::uint64_t seed,
-                                             const std::optional<models::Table>& shape);
+                                             const std::optional<models::Table>& shape,
+                                             const std::string& training_text);
 
 /// Returns an Error for a table without labels: a model can predict such data, but cannot be
 /// trained or tested on it. `text` is the source.

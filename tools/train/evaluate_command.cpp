@@ -36,13 +36,25 @@ Error data_unavailable_error(const StoredModel& stored, const Error& error) {
                "); valid: --data SOURCE"};
 }
 
+/// Refuses data of which the model's test part would be another one than in its training.
+Result<void> check_training_rows(const StoredModel& stored, const AnyData& train) {
+  const ModelNotes& notes = stored.notes;
+  if (!notes.train_hash) return {};
+  const auto scaled = notes.shape ? scale_like(*notes.shape, train) : Result{train};
+  if (!scaled) return scaled.error();
+  if (fingerprint(*scaled) == *notes.train_hash) return {};
+  return Error{notes.data.data + ": has other rows than when " + stored.path +
+               " was trained, so its test part may have rows that the model knows; valid: the data "
+               "as it was, or --data SOURCE for data that the model does not know"};
+}
+
 /// Loads the data that the options name, else the data that the model was tested on.
 Result<AnyData> data_for(const Registry& registry, const StoredModel& stored,
                          const EvaluateOptions& options) {
   const auto& notes = stored.notes;
   if (!options.data.empty()) {
-    auto data =
-        load_test_data(registry, options.data, options.seed.value_or(notes.data.seed), notes.shape);
+    auto data = load_test_data(registry, options.data, options.seed.value_or(notes.data.seed),
+                               notes.shape, notes.data.data);
     if (!data) return std::move(data).error().within("--data");
     return data;
   }
@@ -54,6 +66,9 @@ Result<AnyData> data_for(const Registry& registry, const StoredModel& stored,
   if (const models::Table* table = train_and_test->test->table())
     if (auto alike = check_shape(stored, *table); !alike)
       return Error{alike.error()}.within(notes.data.data);
+  if (!notes.data.test)
+    if (auto same = check_training_rows(stored, train_and_test->train); !same)
+      return std::move(same).error();
   return *std::move(train_and_test->test);
 }
 

@@ -215,7 +215,9 @@ Result<void> check_parameters(const AnyModel& model) {
 
 ModelNotes notes_of(const AnyModel& model, const DataRequest& request, const AnyData& data) {
   ModelNotes notes{model.print(), model.element_type(), request};
-  if (data.table() != nullptr) notes.shape = data.table()->select({});
+  if (data.table() == nullptr) return notes;
+  notes.shape = data.table()->select({});
+  notes.train_hash = fingerprint(data);
   return notes;
 }
 
@@ -230,6 +232,7 @@ Metadata to_metadata(const ModelNotes& notes) {
   if (notes.data.holdout) metadata["holdout"] = print_number(*notes.data.holdout);
   if (notes.data.scale) metadata["scale"] = print(*notes.data.scale);
   if (notes.shape) add_shape(metadata, *notes.shape);
+  if (notes.train_hash) metadata["train_hash"] = std::to_string(*notes.train_hash);
   if (notes.kept.empty()) return metadata;
   metadata["kept"] = notes.kept;
   metadata["step"] = print_number(notes.step);
@@ -282,6 +285,7 @@ Result<StoredModel> read_model(const std::string& path, Trust trust) {
   if (reader.has("holdout")) notes.data.holdout = reader.number("holdout");
   notes.data.scale = reader.has("scale") ? reader.scale("scale") : models::Scale::none;
   if (reader.has("features")) notes.shape = read_shape(reader);
+  if (reader.has("train_hash")) notes.train_hash = reader.count("train_hash");
   if (auto done = reader.finish(); !done) return std::move(done).error();
   if (notes.shape)
     if (auto scaling = read_scaling(path, *file, *notes.shape); !scaling)

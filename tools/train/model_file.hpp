@@ -32,6 +32,9 @@ struct ModelNotes {
   DataRequest data;
   /// The training data without its rows; absent if it was not a table.
   std::optional<models::Table> shape = std::nullopt;
+  /// fingerprint() of the training data; absent if it was not a table, and in files of versions
+  /// that did not save it.
+  std::optional<std::uint64_t> train_hash = std::nullopt;
   /// Which of the job's models this is: "best" or "last"; empty in a checkpoint.
   std::string kept = {};
   /// The workers' mean step when the model was read from their job; 0 in a checkpoint.

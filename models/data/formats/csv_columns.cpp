@@ -18,13 +18,20 @@ namespace {
 class ColumnFinder {
  public:
   ColumnFinder(const CsvRows& rows, const CsvSource& source)
-      : rows_(rows), source_(source), count_(rows.columns()), uses_(count_) {}
+      : rows_(rows), source_(source), count_(rows.columns()), uses_(count_) {
+    inherit_unused();
+  }
 
   Result<CsvColumns> find();
 
  private:
+  /// Without a header, takes id=N and ignore=N from the training data's source, unless this source
+  /// names such columns, or has too few columns to have them.
+  void inherit_unused();
   Result<void> find_id();
   Result<void> find_label();
+  /// Returns the option `label`, or else without a header that of the training data's source.
+  [[nodiscard]] std::optional<std::string> label_option() const;
   Result<void> find_ignored();
   Result<void> find_categories();
   Result<void> order_by_name(const Encoding& training);
@@ -51,7 +58,7 @@ class ColumnFinder {
   [[nodiscard]] std::size_t count_training_columns() const;
 
   const CsvRows& rows_;
-  const CsvSource& source_;
+  CsvSource source_;
   /// The number of columns.
   const std::size_t count_;
   /// For each column the option that uses it, such as "label=age"; empty for a column of features.
@@ -73,6 +80,26 @@ Result<CsvColumns> ColumnFinder::find() {
     return rows_.error("has no column of features beside labels and ids");
   if (auto done = find_categories(); !done) return std::move(done).error();
   return found_;
+}
+
+void ColumnFinder::inherit_unused() {
+  const CsvSource* training = source_.training_source.get();
+  if (training == nullptr || !rows_.header().empty()) return;
+  if (!source_.id.empty() || !source_.ignored.empty()) return;
+  const std::size_t unused = training->ignored.size() + (training->id.empty() ? 0 : 1);
+  if (count_ < count_training_columns() + unused) return;
+  source_.id = training->id;
+  source_.ignored = training->ignored;
+}
+
+std::optional<std::string> ColumnFinder::label_option() const {
+  const CsvSource* training = source_.training_source.get();
+  if (source_.label || training == nullptr || training->label == "none") return source_.label;
+  const auto& header = rows_.header();
+  const bool is_known = header.empty() || !training->label || training->label == "first" ||
+                        training->label == "last" ||
+                        std::ranges::count(header, *training->label) > 0;
+  return is_known ? training->label : std::nullopt;
 }
 
 /// Finds the column of row names. Programs that write tables often put the numbers of the rows into
@@ -118,20 +145,25 @@ Result<void> ColumnFinder::find_label() {
     }
     if (count_training_columns() == unused_count()) return {};
   }
-  if (source_.label && source_.label != "last" && source_.label != "first") {
-    const auto column = find_column("label", *source_.label);
+  const std::optional<std::string> label = label_option();
+  if (label && label != "last" && label != "first") {
+    const auto column = find_column("label", *label);
     if (!column) return column.error();
     found_.label = *column;
-    return set_use(*column, "label", *source_.label);
+    return set_use(*column, "label", *label);
   }
   if (unused_count() < 2)
     return rows_.error("has " + print_count(unused_count(), "column") +
                        " for a feature and a label; a row needs two, separated by commas, "
                        "semicolons, tabs or |");
-  found_.label = source_.label == "first"  ? 0
-                 : source_.label == "last" ? count_ - 1
-                                           : last_unused();
-  return set_use(found_.label, "label", source_.label.value_or("last"));
+  found_.label = label == "first" ? 0 : label == "last" ? count_ - 1 : last_unused();
+  const auto& header = rows_.header();
+  if (source_.training_table == nullptr && !header.empty() &&
+      std::ranges::count(header, header[found_.label]) > 1)
+    return rows_.error("several columns are named " + in_quotes(header[found_.label]) +
+                       ", that of the labels among them; valid: a name of its own for each, or "
+                       "ignore, id or label with the name of another column");
+  return set_use(found_.label, "label", label.value_or("last"));
 }
 
 std::size_t ColumnFinder::count_training_columns() const {

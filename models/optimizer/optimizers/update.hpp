@@ -68,7 +68,9 @@ concept OptimizerRule = Alternative<O> && requires(const O optimizer, const Appl
 [[nodiscard]] inline double read_decay(SpecReader& reader, const char* option,
                                        double default_value) {
   const double value = reader.number(option, default_value, 0, 1);
-  if (value == 1) reader.refuse(std::string{option} + "=1 must be below 1");
+  if (static_cast<float>(value) == 1)  // else moving averages in floats would never move
+    reader.refuse(std::string{option} + "=" + print_number(value) +
+                  " is 1 as a float; valid: 0 to 0.9999999");
   return value;
 }
 

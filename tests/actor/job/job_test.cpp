@@ -208,6 +208,19 @@ TEST(Job, RefusesInvalidOptions) {
               o.job.recheck = barrier::Recheck::central();
             }).find("works in central mode only"),
             std::string::npos);
+  EXPECT_EQ(refusal([](TrainOptions& o) { o.optimizer = models::Adam{.beta1 = 1}; }),
+            "adam: beta1=1 is 1 as a float; valid: 0 to 0.9999999");
+  for (const auto& [change, option] :
+       {std::pair{+[](TrainOptions& o) { o.schedule = models::StepRate{.every = 0}; }, "every"},
+        std::pair{+[](TrainOptions& o) { o.schedule = models::CosineRate{.samples = 0}; },
+                  "samples"},
+        std::pair{+[](TrainOptions& o) { o.clip = models::NormClip{.limit = -1}; }, "limit"},
+        std::pair{+[](TrainOptions& o) { o.compression = models::TopK{.share = 1.5}; }, "share"},
+        std::pair{+[](TrainOptions& o) {
+                    o.job.barrier = barrier::sampled(barrier::Predicate{"own", nullptr}, 2);
+                  },
+                  "own has no function"}})
+    EXPECT_NE(refusal(change).find(option), std::string::npos) << refusal(change);
   EXPECT_NE(refusal([](TrainOptions& o) { o.job.barrier.sample = 3; }).find("valid: beta = 0 to 2"),
             std::string::npos);
 }

@@ -103,6 +103,9 @@ TEST(Csv, RefusesBadFilesWithLocationAndValidForm) {
        "FILE:1: no column is named 'prise'; did you mean 'price'? valid: area, price"},
       {",label=y", "y,x,y\n1,2,3\n",
        "FILE:1: label=y names 2 columns; valid: a name that only one column has"},
+      {"", "x,y,y\n1,2,3\n",
+       "FILE:1: several columns are named 'y', that of the labels among them; valid: a name of its "
+       "own for each, or ignore, id or label with the name of another column"},
       {",task=class", "1,0\n2,1.5\n",
        "FILE: label 1.5 of record 2 is not a class; valid: whole numbers 0..k-1 or 1..k with "
        "k <= 1000000, or -1 and +1 throughout"},

@@ -49,6 +49,42 @@ TEST(LoadPair, CountsTestIndicesFromTheBaseOfTheTrainingData) {
   EXPECT_EQ(with_base.test.sparse_row(1).columns[0], 0U);
 }
 
+/// A file without a header cannot name its columns.
+TEST(LoadPair, TakesColumnsOfLabelsAndIdsFromTheTrainingFile) {
+  const TemporaryFolder folder;
+  const auto pair = pair_of(folder, "csv", "9.5,1,7,2\n8,2,6,3\n", "5.5,3,4,1\n",
+                            ",label=first,id=2,ignore=4,task=value");
+  ASSERT_TRUE(pair) << message_of(pair);
+  EXPECT_EQ(pair->test.label(0), 5.5F);
+  ASSERT_EQ(pair->test.features(), 1U);
+  EXPECT_EQ(pair->test.dense_row(0)[0], 4);
+  const auto own = pair_of(folder, "csv", "9.5,1,7\n8,2,6\n", "3,4,5.5\n", ",label=first,id=2",
+                           ",label=last,id=1,task=value");
+  ASSERT_TRUE(own) << message_of(own);
+  EXPECT_EQ(own->test.label(0), 5.5F);
+  EXPECT_EQ(own->test.dense_row(0)[0], 4);
+}
+
+/// Loads `text` without labels for a model that was trained on two features, with these columns.
+TEST(LoadPair, RecognisesAFileWithoutLabelsByItsNumberOfColumns) {
+  const TemporaryFolder folder;
+  const Source train = Source::parse("csv:train.csv,label=first,id=2").value();
+  for (const char* text : {"4,5\n", "9,4,5\n"}) {
+    Source test = Source::parse("csv:" + folder.write("test", text)).value();
+    inherit_options(train, test);
+    std::get<CsvSource>(test.kind).training_table =
+        std::make_shared<const Table>(2, 0, Table::Dense{}, std::vector<float>{});
+    const auto table = load_test(test, 1, Labelling{});
+    if (text[0] == '9') {
+      EXPECT_EQ(message_of(table), "no error");
+      continue;
+    }
+    ASSERT_TRUE(table) << message_of(table);
+    EXPECT_EQ(table->features(), 2U);
+    EXPECT_EQ(table->dense_row(0)[1], 5);
+  }
+}
+
 TEST(LoadPair, ReadsTestLabelsByTheTrainingLabelling) {
   const TemporaryFolder folder;
   const TablePair split = pair_of(folder, "csv", "1,1\n1,2\n1,3\n", "1,2\n1,2\n").value();

@@ -157,6 +157,28 @@ TEST(SortFlow, ReadsColumnsOfEachFormat) {
             (Lines{"a", long_line, "y"}));
 }
 
+/// A double rounds whole numbers above 2^53.
+TEST(SortFlow, OrdersWholeNumbersOf64Bits) {
+  const Folder folder;
+  const std::string file =
+      put_file(folder, "ids.txt",
+               "9007199254740993\n9007199254740992\n-9007199254740993\n9.007199254740994e15\n"
+               "1e19\n-9007199254740992\n+5\n4.5\n9223372036854775807\n9223372036854775806\n");
+  const Lines ascending{"-9007199254740993",
+                        "-9007199254740992",
+                        "4.5",
+                        "+5",
+                        "9007199254740992",
+                        "9007199254740993",
+                        "9.007199254740994e15",
+                        "9223372036854775806",
+                        "9223372036854775807",
+                        "1e19"};
+  EXPECT_EQ(run_flow_on("sort", {{"", "numeric"}}, {file}).lines, ascending);
+  EXPECT_EQ(run_flow_on("sort", {{"", "numeric"}, {"", "descending"}}, {file}).lines,
+            (Lines{ascending.rbegin(), ascending.rend()}));
+}
+
 TEST(SortFlow, RefusesFilesWithOtherColumns) {
   const Folder folder;
   const std::string a = put_file(folder, "a.csv", "id,price\n1,30\n2,5\n");

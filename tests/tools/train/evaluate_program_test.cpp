@@ -50,6 +50,42 @@ TEST(Evaluate, UsesUnseenGeneratedDataOfTheModelsSeed) {
   EXPECT_TRUE(contains(alone.err, "--seed: has no effect without --data")) << alone.err;
 }
 
+/// The label is the first of three columns without names.
+TEST(Evaluate, ReadsTheColumnsOfTheTrainingFile) {
+  const Folder folder;
+  std::string rows;
+  for (int i = 0; i < 60; ++i)
+    rows += std::to_string(3 * (i % 10) + (i % 7)) + "," + std::to_string(i % 10) + "," +
+            std::to_string(i % 7) + "\n";
+  folder.write("a.csv", rows);
+  folder.write("b.csv", rows);
+  ASSERT_EQ(starling(folder,
+                     "train --data csv:a.csv,label=first,task=value --model linear --epochs "
+                     "200 --optimizer sgd:lr=0.05 --quiet --save m")
+                .code,
+            0);
+  const ProgramResult ran = starling(folder, "evaluate m --data csv:b.csv --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_LT(Json::parse(ran.out)["mse"].get<double>(), 1) << ran.out;
+}
+
+TEST(Evaluate, RefusesATestPartThatIsDrawnAnewFromAChangedFile) {
+  const Folder folder;
+  std::string rows = "x,y\n";
+  for (int i = 0; i < 50; ++i) rows += std::to_string(i) + "," + std::to_string(i + 0.5) + "\n";
+  folder.write("a.csv", rows);
+  ASSERT_EQ(
+      starling(folder, "train --data csv:a.csv --model linear --epochs 2 --quiet --save m").code,
+      0);
+  EXPECT_EQ(starling(folder, "evaluate m").code, 0);
+  folder.write("a.csv", rows + "50,50.5\n");
+  const ProgramResult ran = starling(folder, "evaluate m");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_TRUE(contains(ran.err, "csv:a.csv: has other rows than when m was trained")) << ran.err;
+  EXPECT_EQ(starling(folder, "evaluate m --data csv:a.csv").code, 0);
+}
+
 TEST(Evaluate, RefusesAModelThatIsNotFinite) {
   const Folder folder;
   ASSERT_EQ(starling(folder, std::string{small_job} + "--epochs 1 --save m").code, 0);

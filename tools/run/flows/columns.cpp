@@ -1,6 +1,8 @@
 #include "starling/tools/run/flows/columns.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 
@@ -29,6 +31,12 @@ std::vector<std::string> split_at_tabs(std::string_view line) {
   std::vector<std::string> columns;
   for (const std::string_view column : split(line, '\t')) columns.emplace_back(column);
   return columns;
+}
+
+/// Returns the text without a plus sign before a digit or point.
+std::string_view without_plus(std::string_view text) {
+  const bool has_plus = text.size() > 1 && text.front() == '+' && text[1] != '-' && text[1] != '+';
+  return has_plus ? text.substr(1) : text;
 }
 
 std::string csv_cell(const std::string& text) {
@@ -130,9 +138,22 @@ const std::string& column_at(const std::vector<std::string>& columns, std::size_
                               "; valid: lines with that column"};
 }
 
+NumberKey number_key_at(const std::vector<std::string>& columns, std::size_t index) {
+  const double number = number_at(columns, index);
+  const double magnitude = std::abs(number);
+  if (magnitude < 0x1p53 || magnitude >= 0x1p63) return {number, 0};
+  const std::string_view text = without_plus(trim(columns[index]));
+  std::int64_t whole = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
+  if (error != std::errc{} || end != text.data() + text.size())
+    whole = static_cast<std::int64_t>(number);
+  constexpr std::int64_t rest_mask = 2047;
+  return {static_cast<double>(whole & ~rest_mask), whole & rest_mask};
+}
+
 double number_at(const std::vector<std::string>& columns, std::size_t index) {
   const std::string& text = column_at(columns, index);
-  if (const auto number = parse_number(trim(text))) return *number;
+  if (const auto number = parse_number(without_plus(trim(text)))) return *number;
   throw std::invalid_argument{"column " + std::to_string(index + 1) + ": " + quote(text) +
                               " is not a finite number; valid: numbers such as 17, -0.5 or 1e6"};
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "starling/base/result.hpp"
@@ -71,6 +73,12 @@ struct ColumnFlags {
 
 /// Reads the finite number in column `index`. Throws std::invalid_argument if it is not one.
 [[nodiscard]] double number_at(const std::vector<std::string>& columns, std::size_t index);
+
+/// A key that orders numbers, also whole numbers up to 2^63 that a double rounds: the number
+/// without its last 11 bits if it is that large, and these bits.
+using NumberKey = std::tuple<double, std::int64_t>;
+/// Reads the number in column `index` as number_at() does.
+[[nodiscard]] NumberKey number_key_at(const std::vector<std::string>& columns, std::size_t index);
 
 /// Returns the header of a file, or else its first line that is not blank, as columns. There are no
 /// columns if there is no such line.

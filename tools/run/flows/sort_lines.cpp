@@ -58,7 +58,7 @@ Result<flow::Set<std::string>> SortLines::run(FlowContext& context) const {
   };
   if (!is_numeric) return sorted_by(*lines, column_of, is_descending);
   const auto number_of = [index = *index, separator](const std::string& line) {
-    return number_at(split_columns(line, separator), index);
+    return number_key_at(split_columns(line, separator), index);
   };
   return sorted_by(*lines, number_of, is_descending);
 }
