@@ -47,7 +47,6 @@ void Coordinator::on(const Context& context, const Arrived& arrived) {
 
 void Coordinator::on(const Context& context, const Ended& ended) {
   if (!workers_.at(ended.worker).alive) return;
-  any_ended_ = true;
   if (ended.step > workers_[ended.worker].step) set_step(ended.worker, ended.step);
   stop_tracking(ended.worker);
   workers_[ended.worker].step = barrier::finished;
@@ -119,14 +118,19 @@ void Coordinator::set_first_step(MemberId worker, Step step) {
 
 // --- steps --------------------------------------------------------------------------------------
 
-/// Returns the step at which a joining worker begins: `finished` if no worker runs and one has
-/// ended; else one before `highest_allowed_` in bulk-synchronous jobs; else the lowest step of the
-/// running workers, or of the last ones that ran.
+/// Returns the step at which a joining worker begins: `finished` if no worker runs and a member's
+/// has ended; else one before `highest_allowed_` in bulk-synchronous jobs; else the lowest step of
+/// the running workers, or of the last ones that ran.
 Step Coordinator::entry_step() const {
-  if (barrier::is_bsp(options_.barrier) && !(workers_at_.empty() && any_ended_))
-    return highest_allowed_ - 1;
-  if (!workers_at_.empty()) return workers_at_.begin()->first;
-  return any_ended_ ? barrier::finished : reviewed_min_;
+  if (workers_at_.empty() && has_ended_worker()) return barrier::finished;
+  if (barrier::is_bsp(options_.barrier)) return highest_allowed_ - 1;
+  return workers_at_.empty() ? reviewed_min_ : workers_at_.begin()->first;
+}
+
+/// Workers that have left do not count: they may have ended only because they left.
+bool Coordinator::has_ended_worker() const {
+  return std::ranges::any_of(live_workers_,
+                             [&](MemberId id) { return workers_[id].step == barrier::finished; });
 }
 
 void Coordinator::on(const Context& context, const Stop&) {

@@ -123,6 +123,7 @@ class Coordinator {
   void finish_takeover(const Context& context);
   void set_step(MemberId id, Step step);
   [[nodiscard]] Step entry_step() const;
+  [[nodiscard]] bool has_ended_worker() const;
   void stop_tracking(MemberId id);
   void reconsider_waiting(const Context& context, MemberId moved);
   void begin_round(const Context& context, std::optional<MemberId> moved);
@@ -161,8 +162,6 @@ class Coordinator {
   Step highest_allowed_ = 1;
   /// The highest step for which workers were told to hand in.
   Step hand_in_step_ = 0;
-  /// True once a worker has ended.
-  bool any_ended_ = false;
   bool stopping_ = false;
   bool knows_all_steps_ = true;
   /// The members whose WorkerStatus the takeover still awaits.

@@ -195,9 +195,14 @@ void GossipExchange::end(const Context& context, const EndWrites& end) {
   hand_over(context);
 }
 
-void GossipExchange::on(const Context&, const Ended& ended) {
+/// Sends the worker nothing more, not even the rest of a transfer.
+void GossipExchange::on(const Context& context, const Ended& ended) {
   if (const Member* worker = configuration().find(ended.worker))
     ended_.insert({worker->id, worker->incarnation});
+  if (ended_at_) return;  // hands over to the first worker, which may have ended
+  for (Transfer& transfer : transfers_)
+    if (transfer.target.id == ended.worker) transfer.next = ranges();
+  if (ranges() > 0) send_next(context);
 }
 
 bool GossipExchange::has_weight() const {

@@ -108,6 +108,31 @@ TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneDiedBeginAtItsStep) {
   EXPECT_EQ(std::get<Proceed>(send.message).step, 5U);
 }
 
+/// A worker ends when its node leaves, too: the job goes on with those that join later.
+TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneLeftBeginAtItsStep) {
+  for (const bool has_left : {false, true}) {
+    Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}}};
+    add_founders(core, {3});
+    Random random{1};
+    Effects effects;
+    const Context context{1ms, random, effects};
+    core.on(context, Arrived{0, 4});
+    core.on(context, Ended{0, 4});
+    if (has_left) core.on_members(context, {0}, {});
+    core.on_members(context, {}, {1});
+    effects.clear();
+    core.on(context, WorkerStatus{.member = 1, .phase = WorkerStatus::Phase::entering});
+    ASSERT_EQ(effects.size(), 1U);
+    const Message& message = std::get<Send>(effects.front()).message;
+    if (has_left) {
+      ASSERT_TRUE(std::holds_alternative<Proceed>(message));
+      EXPECT_EQ(std::get<Proceed>(message).step, 4U);
+    } else {
+      EXPECT_TRUE(std::holds_alternative<Stop>(message)) << "worker 0 has made all steps";
+    }
+  }
+}
+
 TEST(CoordinatorDeathTest, EndsTheProgramIfItsBarrierIsViolated) {
   Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}}};
   add_founders(core, {0, 0});
