@@ -14,20 +14,22 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The first third of a run is not measured.
-constexpr Time horizon = sanitized ? 30s : 90s;
+/// The last sixth of a run is measured: a fixed barrier that cannot hold its lag has lost it by
+/// then.
+constexpr Time horizon = sanitized ? 30s : 360s;
 constexpr std::size_t windows = 6;
 
 Measured measure(const std::string& barrier, const TunedScenario& scenario,
                  std::uint64_t seed = 1) {
   TunedRun run{barrier, scenario, horizon, windows, seed};
   (void)run.run();
-  return run.measure(2, windows);
+  return run.measure(windows - 1, windows);
 }
 
+/// The jitter of the step times is 5 % or 30 %.
 std::vector<TunedScenario> scenarios() {
   std::vector<TunedScenario> all;
-  for (const char* law : {"exp:100ms", "gamma:mean=100ms,shape=25"})
+  for (const char* law : {"gamma:mean=100ms,shape=400", "gamma:mean=100ms,shape=11.1"})
     for (const double slowness : {1.5, 2.0, 4.0})
       for (const std::size_t stragglers : {1U, 2U, 4U, 8U})
         all.push_back({32, stragglers, slowness, law});
@@ -97,8 +99,8 @@ TEST(TunedSlow, MeetsItsTargetInAlmostAllScenarios) {
   EXPECT_GE(waiting_met, 22);
   EXPECT_GE(staleness_met, 22);
   // The design record says why not in all.
-  EXPECT_GE(lag_near_best, 16);
-  EXPECT_GE(waiting_near_best, 16);
+  EXPECT_GE(lag_near_best, 22);
+  EXPECT_GE(waiting_near_best, 22);
 }
 
 TEST(TunedSlow, MeetsItsTargetAmongAThousandWorkers) {
