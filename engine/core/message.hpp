@@ -104,8 +104,10 @@ struct RangeState {
 struct Ended {
   MemberId worker;
   Step step;
+  /// True if its member is leaving the job, so that nothing is to be handed over to it.
+  bool leaves = false;
   static constexpr std::string_view name = "ended";
-  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step); }
+  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step, m.leaves); }
 };
 
 /// Worker to coordinator: all owners hold the worker's update `step`, so the worker's step is now

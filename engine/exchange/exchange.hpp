@@ -168,8 +168,10 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// have E::can_round_to_bf16, which is true if it can do what ExchangeOptions::rounds_to_bf16
   /// says, have E::check_workers(name, workers), which refuses a number of workers that it cannot
   /// have, and E::has_shards(name), which is true if parts of the job's state are at two workers
-  /// only. If it has a function write_parts(context, WriteParts), workers hand it parts of an
-  /// update before its Write, in the buckets of E::buckets(name, layout, element_bytes).
+  /// only. If it has a function leave(context), that is called when this member is to leave,
+  /// perhaps before its worker has ended. If it has a function write_parts(context, WriteParts),
+  /// workers hand it parts of an update before its Write, in the buckets of E::buckets(name,
+  /// layout, element_bytes).
 
   /// The context of every event: an ExchangeContext of `Messages` and Ended.
   typename E::Context;

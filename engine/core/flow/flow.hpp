@@ -45,6 +45,7 @@ class Flow {
     if (coordinator_) coordinator_->on_timer(context);
   }
   void stop(const Context& context) { executor_.stop(context); }
+  void leave(const Context& context) { stop(context); }
   [[nodiscard]] bool is_done() const { return executor_.is_idle(); }
   [[nodiscard]] bool fits(const Configuration& configuration) const {
     return configuration.ranges.empty() && configuration.coordinator;

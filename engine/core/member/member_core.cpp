@@ -144,7 +144,7 @@ void MemberCore::leave(const MemberContext& context) {
   if (state_ != State::member || configuration_->is_of_one_process() ||
       std::exchange(is_leaving_, true))
     return;
-  run_role(context, [](auto& role, const auto& c) { role.stop(c); });
+  run_role(context, [](auto& role, const auto& c) { role.leave(c); });
   repeat_request(context);
   finish_event(context);
 }

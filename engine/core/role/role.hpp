@@ -137,8 +137,10 @@ concept Role = requires(R role, const R& constant, const typename R::Context& co
   /// Begins, in a job of one process.
   role.start(context);
   role.on_timer(context, std::uint32_t{});
-  /// The job or this member is to end: begin nothing new.
+  /// The job is to end: begin nothing new.
   role.stop(context);
+  /// This member is to leave: begin nothing new, and hand over what only this member has.
+  role.leave(context);
   /// Returns true if this member may leave.
   { constant.is_done() } -> std::same_as<bool>;
   /// Returns true if the configuration can belong to this job, as far as the role knows.

@@ -183,6 +183,13 @@ void Training::stop(const Context& context) {
     run_coordinator(context, [](auto& coordinator, const auto& c) { coordinator.on(c, Stop{}); });
 }
 
+void Training::leave(const Context& context) {
+  run_exchange(context, [](auto& exchange, const auto& c) {
+    if constexpr (requires { exchange.leave(c); }) exchange.leave(c);
+  });
+  stop(context);
+}
+
 void Training::on_timer(const Context& context, std::uint32_t key) {
   if (key == worker_key)
     run_worker(context, [](auto& worker, const auto& c) { worker.on_timer(c); });

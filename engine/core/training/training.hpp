@@ -114,6 +114,7 @@ class Training {
   /// Stops the worker at the end of its step and, in a job of one process, the coordinator, which
   /// then stops all workers. The member keeps and serves its ranges.
   void stop(const Context& context);
+  void leave(const Context& context);
   [[nodiscard]] bool is_done() const {
     return (!worker_ || worker_->is_done()) &&
            std::visit([](const auto& exchange) { return exchange.may_leave(); }, exchange_);

@@ -191,39 +191,68 @@ void GossipExchange::end(const Context& context, const EndWrites& end) {
   must_hand_over_ = true;
   for (Transfer& transfer : transfers_) transfer.next = ranges();
   for (const MemberIncarnation& other : others())
-    context.send(other.id, Ended{self().id, end.step});
+    context.send(other.id, Ended{self().id, end.step, is_leaving_});
+  hand_over(context);
+}
+
+void GossipExchange::leave(const Context& context) {
+  is_leaving_ = true;
+  if (!ended_at_) return;
+  must_hand_over_ = true;
+  for (const MemberIncarnation& other : others())
+    context.send(other.id, Ended{self().id, *ended_at_, true});
   hand_over(context);
 }
 
 /// Sends the worker nothing more, not even the rest of a transfer.
 void GossipExchange::on(const Context& context, const Ended& ended) {
-  if (const Member* worker = configuration().find(ended.worker))
-    ended_.insert({worker->id, worker->incarnation});
-  if (ended_at_) return;  // hands over to the first worker, which may have ended
+  const Member* worker = configuration().find(ended.worker);
+  if (worker == nullptr || ranges() == 0) return;
+  ended_.insert({worker->id, worker->incarnation});
+  if (ended_at_) {
+    const auto former = heir(configuration());
+    if (ended.leaves) leaving_.insert({worker->id, worker->incarnation});
+    must_hand_over_ |= heir(configuration()) != former;
+    return hand_over(context);
+  }
+  if (ended.leaves) leaving_.insert({worker->id, worker->incarnation});
   for (Transfer& transfer : transfers_)
     if (transfer.target.id == ended.worker) transfer.next = ranges();
-  if (ranges() > 0) send_next(context);
+  send_next(context);
 }
 
 bool GossipExchange::has_weight() const {
   return std::ranges::any_of(weights_, [](const Weight& own) { return own.weight > 0; });
 }
 
-/// True once the worker that answers for the model has all that this one's copy contains.
+/// Returns the worker to which those that end hand over: the one with the lowest id, which answers
+/// for the model, of those that are not leaving. Absent if all are.
+std::optional<MemberIncarnation> GossipExchange::heir(const Configuration& configuration) const {
+  std::optional<MemberIncarnation> first;
+  for (const Member& member : configuration.members) {
+    const MemberIncarnation worker{member.id, member.incarnation};
+    const bool leaves = worker == self() ? is_leaving_ : leaving_.contains(worker);
+    if (member.works && !leaves && (!first || worker.id < first->id)) first = worker;
+  }
+  return first;
+}
+
+/// True once heir() has all that this worker's copy contains.
 bool GossipExchange::may_leave() const {
-  if (ranges() == 0 || !has_configuration() || is_answerer()) return true;
+  if (ranges() == 0 || !has_configuration()) return true;
+  const auto target = heir(configuration());
+  if (!target || *target == self()) return true;
   return ended_at_ && transfers_.empty() && !must_hand_over_ && !has_weight();
 }
 
-/// If the worker has ended, sends all that it knows and all the weight that it has to the worker
-/// that answers for the model. The values stay here as a copy without weight, for the case that the
-/// other one dies.
+/// If the worker has ended, sends all that it knows and all the weight that it has to heir(). The
+/// values stay here as a copy without weight, for the case that the other one dies.
 void GossipExchange::hand_over(const Context& context) {
-  if (!ended_at_ || !transfers_.empty() || is_answerer()) return;
+  if (!ended_at_ || !transfers_.empty()) return;
+  const auto target = heir(configuration());
+  if (!target || *target == self()) return;
   if (!std::exchange(must_hand_over_, false) && !has_weight()) return;
-  const Member* target = configuration().find(*first_worker(configuration()));
-  transfers_.push_back(
-      {.step = *ended_at_, .target = {target->id, target->incarnation}, .in_flight = 1});
+  transfers_.push_back({.step = *ended_at_, .target = *target, .in_flight = 1});
   context.send(target->id, KnownProgress{*ended_at_, progress()});
   send_next(context);
 }
@@ -242,15 +271,14 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   const auto is_gone = [&](const MemberIncarnation& worker) {
     return !next->contains(worker.id, worker.incarnation);
   };
-  std::erase_if(ended_, is_gone);
   if (ended_at_) {
     for (const MemberIncarnation& other : others())
       if (!before->contains(other.id, other.incarnation))
-        context.send(other.id, Ended{self().id, *ended_at_});
-    const auto answerer = first_worker(*next);
-    must_hand_over_ |= answerer && !before->contains(*answerer, next->find(*answerer)->incarnation);
-    must_hand_over_ |= answerer != first_worker(*before);
+        context.send(other.id, Ended{self().id, *ended_at_, is_leaving_});
+    must_hand_over_ |= heir(*next) != heir(*before);
   }
+  std::erase_if(ended_, is_gone);
+  std::erase_if(leaving_, is_gone);
   // The dead may have had more than their part of all weight. If the workers that are left all had
   // their least weight, none of them would send any more.
   const auto is_gone_worker = [&](const Member& member) {

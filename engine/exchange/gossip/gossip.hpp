@@ -82,6 +82,9 @@ class GossipExchange : public WorkerModel {
   [[nodiscard]] bool on(const Context& context, MemberId from, const GossipReceived& received);
   [[nodiscard]] bool on(const Context& context, MemberId from, const ModelReply& reply);
   void on(const Context& context, const Ended& ended);
+  /// Tells the others to hand over nothing to this worker, and hands over what it has once it has
+  /// ended.
+  void leave(const Context& context);
   [[nodiscard]] bool may_leave() const;
 
   /// Returns the push-sum weight. Requires: has_copy(range).
@@ -118,6 +121,7 @@ class GossipExchange : public WorkerModel {
   void send(const Context& context, MemberId to, RangeId range, Step step, double weight);
   [[nodiscard]] Slice round_to_send(RangeId range, double weight);
   void add(const Context& context, MemberId from, const PushSum& sent);
+  [[nodiscard]] std::optional<MemberIncarnation> heir(const Configuration& configuration) const;
   void hand_over(const Context& context);
 
   GossipSettings settings_;
@@ -125,6 +129,8 @@ class GossipExchange : public WorkerModel {
   std::vector<Weight> weights_;
   /// The workers that have made their last step, as far as this one knows.
   std::set<MemberIncarnation> ended_;
+  /// Workers that have ended because their members leave.
+  std::set<MemberIncarnation> leaving_;
 
   /// The step that does not count yet.
   std::optional<Step> writing_;
@@ -132,8 +138,8 @@ class GossipExchange : public WorkerModel {
   std::vector<Transfer> transfers_;
   /// The worker's last step, once it has ended.
   std::optional<Step> ended_at_;
-
-  /// True if the worker has ended, and the one that answers for the model may lack what it knows.
+  bool is_leaving_ = false;
+  /// True if the worker has ended, and heir() may lack what it knows.
   bool must_hand_over_ = false;
 };
 

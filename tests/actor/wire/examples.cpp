@@ -126,6 +126,7 @@ std::vector<PeerMessage> other_example_messages() {
       entry,
       Ack{11, 18, 2, 6},
       Ended{3, 100},
+      Ended{3, 100, true},
       Arrived{3, 18, true},
       Arrived{3, 18, false, barrier::Descent{0.5, -0.25}},
       Proceed{18, 25, 17, 4},

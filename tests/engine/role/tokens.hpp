@@ -71,6 +71,7 @@ class Tokens {
   }
   void start(const Context&) {}
   void stop(const Context& context) { pass_on(context); }
+  void leave(const Context& context) { stop(context); }
   void on_timer(const Context& context, std::uint32_t) { pass_on(context); }
   [[nodiscard]] bool is_done() const { return held_.empty(); }
   [[nodiscard]] bool fits(const Configuration& configuration) const {

@@ -1,0 +1,119 @@
+/// Tests that workers of the gossip exchange whose members leave hand over all that they have to
+/// one that stays.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "starling/engine/core/training/exchanges.hpp"
+#include "starling/engine/exchange/gossip/gossip.hpp"
+#include "tests/engine/exchange/exchange_harness.hpp"
+
+namespace starling::core {
+namespace {
+
+class GossipLeaveTest : public ExchangeHarness<GossipExchange> {
+ protected:
+  GossipLeaveTest() { start(1, 4); }
+
+  double weight(MemberId id) { return exchange(id).weight(0); }
+  void end(MemberId id) {
+    run(id, [](auto& e, const auto& c) { e.end(c, {1}); });
+  }
+  void leave(MemberId id) {
+    run(id, [](auto& e, const auto& c) { e.leave(c); });
+  }
+  /// Delivers a message. Messages from one worker to another arrive in order.
+  void deliver_one() {
+    const InFlight drawn = in_flight_[random_.below(in_flight_.size())];
+    const auto first = std::ranges::find_if(in_flight_, [&](const InFlight& message) {
+      return message.from == drawn.from && message.sent.to == drawn.sent.to;
+    });
+    const InFlight message = *first;
+    in_flight_.erase(first);
+    deliver(message);
+  }
+  void deliver_all() {
+    for (int count = 0; !in_flight_.empty(); ++count) {
+      ASSERT_LT(count, 10'000) << "weight goes round in circles";
+      deliver_one();
+    }
+  }
+};
+
+TEST_F(GossipLeaveTest, WorkersOfOneNodeHandOverToOneThatStays) {
+  for (const MemberId id : {0U, 1U}) {
+    leave(id);
+    end(id);
+  }
+  EXPECT_FALSE(exchange(0).may_leave());
+  deliver_all();
+  for (const MemberId id : {0U, 1U}) {
+    EXPECT_TRUE(exchange(id).may_leave());
+    EXPECT_EQ(weight(id), 0);
+  }
+  EXPECT_EQ(weight(2), 3);
+  EXPECT_EQ(weight(3), 1);
+}
+
+/// The first worker answers for the model, so all others have handed over to it.
+TEST_F(GossipLeaveTest, TheFirstWorkerHandsOverToTheNextIfAllHaveEnded) {
+  for (const MemberId id : {1U, 2U, 3U, 0U}) end(id);
+  deliver_all();
+  EXPECT_EQ(weight(0), 4);
+  EXPECT_TRUE(exchange(0).may_leave()) << "the job has ended";
+  leave(0);
+  EXPECT_FALSE(exchange(0).may_leave());
+  deliver_all();
+  EXPECT_TRUE(exchange(0).may_leave());
+  EXPECT_EQ(weight(1), 4);
+  remove(0);
+  for (const MemberId id : {1U, 2U, 3U}) adopt(id);
+  deliver_all();
+  EXPECT_EQ(weight(1), 4);
+  EXPECT_TRUE(exchange(1).answers_for(0));
+}
+
+TEST_F(GossipLeaveTest, NobodyWaitsIfAllLeave) {
+  for (const MemberId id : {0U, 1U, 2U, 3U}) {
+    leave(id);
+    end(id);
+  }
+  deliver_all();
+  for (const MemberId id : {0U, 1U, 2U, 3U}) EXPECT_TRUE(exchange(id).may_leave());
+}
+
+/// Up to five of six workers leave, before or after their last step, while others write and end.
+TEST_F(GossipLeaveTest, NoWeightIsLostInAnyOrder) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    random_ = Random{seed};
+    start(1, 6);
+    const auto stays = static_cast<MemberId>(random_.below(6));
+    bool has_ended[6] = {};
+    int writes[6] = {};
+    written_.clear();
+    for (int event = 0; event < 100; ++event) {
+      const auto id = static_cast<MemberId>(random_.below(6));
+      const std::uint64_t kind = random_.below(8);
+      if (kind == 0 && id != stays)
+        leave(id);
+      else if (kind == 1 && !has_ended[id])
+        end(id), has_ended[id] = true;
+      else if (kind == 2 && !has_ended[id] && written_[id] == writes[id])
+        write(id, static_cast<Step>(++writes[id]));
+      else if (!in_flight_.empty())
+        deliver_one();
+    }
+    for (MemberId id = 0; id < 6; ++id)
+      if (!has_ended[id]) end(id);
+    for (MemberId id = 0; id < 6; ++id)
+      if (id != stays) leave(id);
+    deliver_all();
+    EXPECT_NEAR(weight(stays), 6, 1e-12);
+    for (MemberId id = 0; id < 6; ++id) EXPECT_TRUE(exchange(id).may_leave()) << id;
+  }
+}
+
+}  // namespace
+}  // namespace starling::core
