@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -44,6 +46,21 @@ struct Close {
 };
 template <class T>
 using Object = std::unique_ptr<T, Close>;
+
+/// A write, and what the provider uses until it has ended.
+struct Write {
+  /// Its address names the write in the completion queue.
+  fi_context2 context{};
+  std::shared_ptr<const void> owner;
+  Object<fid_mr> registered;
+};
+
+/// An entry of the completion queue.
+struct Ended {
+  /// The address of a Write's context; null if an error names no write.
+  const void* context = nullptr;
+  WriteResult result = WriteResult::failed;
+};
 
 Error error_of(Provider provider, const std::string& action, int code) {
   return Error{"provider " + std::string{print(provider)} + " of libfabric cannot " + action +
@@ -118,7 +135,7 @@ Result<Info> find(Provider provider, const std::string& source) {
 
 class Endpoint::Impl {
  public:
-  explicit Impl(Provider provider) : provider_(provider) {}
+  explicit Impl(Provider provider) : provider_(provider) { late_.reserve(late_writes_max); }
 
   Result<void> open(const std::string& host) {
     if (provider_ == Provider::shm) {
@@ -202,19 +219,23 @@ class Endpoint::Impl {
     return peer;
   }
 
-  WriteResult write(std::uint64_t peer, std::span<const std::byte> bytes, const RemoteMemory& to,
-                    std::uint64_t offset, std::chrono::milliseconds timeout) {
-    Object<fid_mr> local;
+  WriteResult write(std::uint64_t peer, std::span<const std::byte> bytes,
+                    std::shared_ptr<const void> owner, const RemoteMemory& to, std::uint64_t offset,
+                    std::chrono::milliseconds timeout) {
+    if (late_.size() >= late_writes_max) (void)take_entry();
+    if (late_.size() >= late_writes_max) return WriteResult::busy;
+    auto write = std::make_unique<Write>();
+    write->owner = std::move(owner);
     if ((info_->domain_attr->mr_mode & FI_MR_LOCAL) != 0) {
       fid_mr* registered = nullptr;
       if (fi_mr_reg(domain_.get(), bytes.data(), bytes.size(), FI_WRITE, 0, ++last_key_, 0,
                     &registered, nullptr) != 0)
         return WriteResult::failed;
-      local.reset(registered);
+      write->registered.reset(registered);
     }
     iovec from{const_cast<std::byte*>(bytes.data()), bytes.size()};
     const fi_rma_iov place{to.address + offset, bytes.size(), to.key};
-    void* descriptor = local ? fi_mr_desc(local.get()) : nullptr;
+    void* descriptor = write->registered ? fi_mr_desc(write->registered.get()) : nullptr;
     fi_msg_rma message{};
     message.msg_iov = &from;
     message.desc = &descriptor;
@@ -222,7 +243,7 @@ class Endpoint::Impl {
     message.addr = peer;
     message.rma_iov = &place;
     message.rma_iov_count = 1;
-    message.context = &context_;
+    message.context = &write->context;
     // shm returns after the copy. It would not copy in the writer if it had to confirm delivery.
     const std::uint64_t flags = provider_ == Provider::shm ? 0 : FI_DELIVERY_COMPLETE;
     const auto ends_at = Clock::now() + timeout;
@@ -233,23 +254,12 @@ class Endpoint::Impl {
       if (provider_ == Provider::shm || Clock::now() > ends_at) return WriteResult::busy;
       progress(std::chrono::milliseconds{1});
     }
-    for (;;) {
-      fi_cq_entry entry{};
-      const ssize_t count = fi_cq_read(queue_.get(), &entry, 1);
-      if (count > 0) return WriteResult::complete;
-      if (count != -FI_EAGAIN) return fail();
-      // shm has completed the write already, unless the kernel forbids it.
-      if (provider_ == Provider::shm || Clock::now() > ends_at) return WriteResult::failed;
-    }
+    if (const auto result = wait(*write, ends_at)) return *result;
+    late_.push_back(std::move(write));
+    return WriteResult::failed;
   }
 
-  void progress(std::chrono::milliseconds timeout) {
-    fi_cq_entry entry{};
-    const auto count = timeout.count() == 0 ? fi_cq_read(queue_.get(), &entry, 1)
-                                            : fi_cq_sread(queue_.get(), &entry, 1, nullptr,
-                                                          static_cast<int>(timeout.count()));
-    if (count == -FI_EAVAIL) (void)fail();
-  }
+  void progress(std::chrono::milliseconds timeout) { (void)take_entry(timeout); }
 
   void hide_name() {
     if (provider_ == Provider::shm) (void)::shm_unlink(name_.c_str() + shm_prefix.size());
@@ -265,22 +275,51 @@ class Endpoint::Impl {
     return {};
   }
 
-  WriteResult fail() {
-    fi_cq_err_entry error{};
-    (void)fi_cq_readerr(queue_.get(), &error, 0);
-    return WriteResult::failed;
+  /// Takes an entry from the queue, and forgets the late write that it ends.
+  std::optional<Ended> take_entry(std::chrono::milliseconds timeout = {}) {
+    fi_cq_entry entry{};
+    const auto count = timeout.count() == 0 ? fi_cq_read(queue_.get(), &entry, 1)
+                                            : fi_cq_sread(queue_.get(), &entry, 1, nullptr,
+                                                          static_cast<int>(timeout.count()));
+    Ended ended;
+    if (count > 0) {
+      ended = {entry.op_context, WriteResult::complete};
+    } else if (count == -FI_EAVAIL) {
+      fi_cq_err_entry error{};
+      (void)fi_cq_readerr(queue_.get(), &error, 0);
+      ended.context = error.op_context;
+    } else {
+      return std::nullopt;
+    }
+    std::erase_if(late_, [&](const auto& write) { return &write->context == ended.context; });
+    return ended;
+  }
+
+  /// Returns nothing if the write has not ended in time.
+  std::optional<WriteResult> wait(const Write& write, Clock::time_point ends_at) {
+    const bool is_shm = provider_ == Provider::shm;
+    for (;;) {
+      const auto ended = take_entry();
+      // shm has completed the write already, unless the kernel forbids it. An error of the copy
+      // names no write there.
+      if (ended && (ended->context == &write.context || (is_shm && ended->context == nullptr)))
+        return ended->result;
+      if ((!ended && is_shm) || Clock::now() > ends_at) return std::nullopt;
+    }
   }
 
   const Provider provider_;
   Info info_;
   std::uint64_t last_key_ = 0;
-  fi_context2 context_{};
   std::string name_;
   Object<fid_fabric> fabric_;
   Object<fid_domain> domain_;
   Object<fid_cq> queue_;
   Object<fid_av> addresses_;
   std::vector<Object<fid_mr>> regions_;
+  /// The writes that have timed out and have not ended.
+  std::vector<std::unique_ptr<Write>> late_;
+  /// Closed first, which discards the late writes: then nothing reads their memory any more.
   Object<fid_ep> endpoint_;
 };
 
@@ -299,9 +338,9 @@ Result<RemoteMemory> Endpoint::register_memory(std::span<std::byte> memory) {
 }
 Result<std::uint64_t> Endpoint::add(const std::string& name) { return impl_->add(name); }
 WriteResult Endpoint::write(std::uint64_t peer, std::span<const std::byte> bytes,
-                            const RemoteMemory& to, std::uint64_t offset,
-                            std::chrono::milliseconds timeout) {
-  return impl_->write(peer, bytes, to, offset, timeout);
+                            std::shared_ptr<const void> owner, const RemoteMemory& to,
+                            std::uint64_t offset, std::chrono::milliseconds timeout) {
+  return impl_->write(peer, bytes, std::move(owner), to, offset, timeout);
 }
 void Endpoint::progress(std::chrono::milliseconds timeout) { impl_->progress(timeout); }
 void Endpoint::hide_name() { impl_->hide_name(); }

@@ -23,10 +23,11 @@ struct RemoteMemory {
 enum class WriteResult : std::uint8_t {
   /// All bytes are in the other process's memory.
   complete,
-  /// Nothing was written, because the endpoints are not connected yet, or because the other has not
-  /// called progress() for too long.
+  /// Nothing was written, because the endpoints are not connected yet, because the other has not
+  /// called progress() for too long, or because `late_writes_max` writes have not ended.
   busy,
-  /// The other process is gone, or the provider fails. Some of the bytes may be written.
+  /// The other process is gone or does not answer, or the provider fails. Some of the bytes may be
+  /// written, now or later.
   failed,
 };
 
@@ -36,6 +37,8 @@ class Endpoint {
   static constexpr std::size_t name_bytes_max = 200;
   /// With shm, the most writes into memory of an endpoint that does not call progress().
   static constexpr std::size_t writes_max = 120;
+  /// The most writes that have timed out and have not ended.
+  static constexpr std::size_t late_writes_max = 16;
 
   /// Opens an endpoint, at `host` (a numeric IP address of this machine) unless the provider is
   /// shm. Returns an Error that says why the provider cannot be used.
@@ -55,9 +58,12 @@ class Endpoint {
   [[nodiscard]] Result<std::uint64_t> add(const std::string& name);
 
   /// Writes `bytes` to `to` and `offset` behind it. Returns when all bytes are there. Waits for at
-  /// most `timeout`; the provider shm never waits.
+  /// most `timeout`; the provider shm never waits. A write that has timed out reads `bytes` until
+  /// the provider ends it or this endpoint is closed; until then `owner` is kept. Without an owner,
+  /// `bytes` must outlive this endpoint.
   [[nodiscard]] WriteResult write(std::uint64_t peer, std::span<const std::byte> bytes,
-                                  const RemoteMemory& to, std::uint64_t offset,
+                                  std::shared_ptr<const void> owner, const RemoteMemory& to,
+                                  std::uint64_t offset,
                                   std::chrono::milliseconds timeout = std::chrono::seconds{1});
 
   /// Takes in what other endpoints have sent: their requests to connect, and the notices of their

@@ -55,18 +55,20 @@ class RegionWriter::Impl {
   }
 
   void begin() {
-    for (WritableEntry& entry : entries_) (void)write_flag(entry, 0, 0);
+    // A write that has timed out could still come, after the flag of a payload.
+    for (WritableEntry& entry : entries_) (void)note(write_flag(entry, 0, 0));
   }
 
   Result<void> connect() {
     for (WritableEntry& entry : entries_)
-      if (write_flag(entry, 0, 0) != WriteResult::complete)
+      if (has_failed_ || !note(write_flag(entry, 0, 0)))
         return Error{"provider " + std::string{print(provider_)} +
                      " of libfabric cannot write to the receiver"};
     return {};
   }
 
-  std::optional<Ticket> write(std::span<const Part> parts) {
+  std::optional<Ticket> write(std::span<const Part> parts,
+                              const std::shared_ptr<const void>& owner) {
     const auto pieces = join(parts);
     std::size_t length = 0;
     for (const Part piece : pieces) length += piece.size();
@@ -77,7 +79,7 @@ class RegionWriter::Impl {
     WritableEntry& entry = entries_[entry_];
     std::size_t offset = layout_.payload_offset(slot);
     for (const Part piece : pieces) {
-      if (!note(write(entry, piece, offset))) return std::nullopt;
+      if (!note(write(entry, piece, owner, offset))) return std::nullopt;
       offset += piece.size();
     }
     // The payload is complete, so whoever sees the flag sees the payload.
@@ -120,13 +122,15 @@ class RegionWriter::Impl {
     return true;
   }
 
-  WriteResult write(WritableEntry& entry, Part bytes, std::size_t offset) {
+  WriteResult write(WritableEntry& entry, Part bytes, std::shared_ptr<const void> owner,
+                    std::size_t offset) {
     ++entry.used;
-    return endpoint_->write(entry.peer, bytes, entry.memory, offset);
+    return endpoint_->write(entry.peer, bytes, std::move(owner), entry.memory, offset);
   }
   WriteResult write_flag(WritableEntry& entry, std::uint16_t slot, std::uint64_t sequence) {
-    const auto bytes = std::as_bytes(std::span{&sequence, 1});
-    return write(entry, bytes, SlotLayout::flag_offset(slot));
+    auto flag = std::make_shared<const std::uint64_t>(sequence);
+    const auto bytes = std::as_bytes(std::span{flag.get(), 1});
+    return write(entry, bytes, std::move(flag), SlotLayout::flag_offset(slot));
   }
   bool note(WriteResult result) {
     has_failed_ = has_failed_ || result == WriteResult::failed;
@@ -170,8 +174,9 @@ RegionWriter::~RegionWriter() = default;
 
 void RegionWriter::begin() { impl_->begin(); }
 Result<void> RegionWriter::connect() { return impl_->connect(); }
-std::optional<Ticket> RegionWriter::write(std::span<const std::span<const std::byte>> parts) {
-  return impl_->write(parts);
+std::optional<Ticket> RegionWriter::write(std::span<const std::span<const std::byte>> parts,
+                                          const std::shared_ptr<const void>& owner) {
+  return impl_->write(parts, owner);
 }
 void RegionWriter::release(const Release& release) { impl_->release(release); }
 bool RegionWriter::is_broken() const { return impl_->is_broken(); }

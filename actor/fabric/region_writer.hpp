@@ -34,7 +34,10 @@ class RegionWriter {
 
   /// Writes the parts, one after the other, into a free slot, and then the slot's flag. Returns
   /// nothing if there is no free slot, if the parts are empty or too long, or if the write fails.
-  [[nodiscard]] std::optional<Ticket> write(std::span<const std::span<const std::byte>> parts);
+  /// `owner` keeps the memory of the parts, which a failed write may read until the endpoint is
+  /// closed. Without an owner, it must outlive the endpoint.
+  [[nodiscard]] std::optional<Ticket> write(std::span<const std::span<const std::byte>> parts,
+                                            const std::shared_ptr<const void>& owner = nullptr);
 
   /// Takes slots back that the receiver has freed.
   void release(const Release& release);

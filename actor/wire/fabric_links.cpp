@@ -84,7 +84,7 @@ std::optional<fabric::Ticket> FabricWriters::write(const Peer& peer,
   std::vector<std::span<const std::byte>> pieces;
   pieces.reserve(parts.size());
   for (const Attachment& part : parts) pieces.push_back(part.bytes);
-  auto ticket = link.writer->write(pieces);
+  auto ticket = link.writer->write(pieces, std::make_shared<const std::vector<Attachment>>(parts));
   if (ticket) ++written_;
   return ticket;
 }
