@@ -119,10 +119,8 @@ class ClusterClient::Impl {
       auto wait_end = deadline;
       for (PendingRequest& request : pending_) {
         if (request.reply) continue;
-        // The reply to ReadRanges is large, and must have time to arrive before the request is
-        // repeated.
         const std::chrono::milliseconds resend_after =
-            std::holds_alternative<wire::ReadRanges>(request.body) ? 5'000ms : 500ms;
+            has_large_reply(request.body) ? 5'000ms : 500ms;
         if (Clock::now() >= request.sent_at + resend_after) {
           request.sent_at = Clock::now();
           if (request.first_sent_at == Clock::time_point{}) request.first_sent_at = request.sent_at;
@@ -132,6 +130,12 @@ class ClusterClient::Impl {
       }
       reply_received_.wait_until(lock, wait_end);
     }
+  }
+
+  /// True if the reply may be large: it must have time to arrive before the request is repeated.
+  static bool has_large_reply(const wire::RequestBody& request) {
+    return std::holds_alternative<wire::ReadRanges>(request) ||
+           std::holds_alternative<wire::GetResult>(request);
   }
 
   /// Returns the request with this number; nullptr if there is none.

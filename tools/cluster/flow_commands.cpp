@@ -62,7 +62,15 @@ wire::JobSummary summary_of(const FlowWatcher& watcher, FlowWatcher::End end) {
   return summary;
 }
 
-/// Follows a flow to its end, reports it, and asks the nodes to drop it.
+/// Returns what a user can do about a flow that has ended and whose nodes still hold its result.
+std::string kept_flow_advice(const std::string& name) {
+  const std::string call = "`" + program_name();
+  return "job " + name + " stays on its nodes: " + call + " attach " + name +
+         "` prints its result, " + call + " stop --drop " + name + "` drops it";
+}
+
+/// Follows a flow to its end and reports it. Then asks the nodes to drop it, unless it has a result
+/// that could not be fetched or written.
 Result<int> follow(Access& access, FollowedFlow flow) {
   using End = FlowWatcher::End;
   const std::string name = flow.info.job;
@@ -81,6 +89,10 @@ Result<int> follow(Access& access, FollowedFlow flow) {
       flow.info.workers = watcher.workers().finished + watcher.workers().lost();
       print_skipped(watcher.outcome().skipped);
       code = report_result(flow.info, watcher.outcome(), flow.is_json, flow.is_quiet);
+      if (!code || *code != done) {
+        print_error(kept_flow_advice(name));
+        return code;
+      }
       break;
     case End::stopped:
       print_error("job " + name + " was stopped before it had a result");
@@ -89,6 +101,10 @@ Result<int> follow(Access& access, FollowedFlow flow) {
     case End::failed:
       print_error(flow.info.flow + ": " + watcher.why());
       break;
+    case End::not_fetched:
+      print_error(flow.info.flow + ": " + watcher.why());
+      print_error(kept_flow_advice(name));
+      return job_failed;
     case End::dropped:
       print_error("job " + name + ": " + watcher.why());
       return is_interrupted() ? interrupted_code : job_failed;

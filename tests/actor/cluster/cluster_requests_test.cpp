@@ -300,6 +300,19 @@ TEST_F(Cluster, AnswersAClientAlsoWhileAnotherNodeIsSilent) {
   EXPECT_EQ(numbers.size(), 1U) << "a request that is open is sent again with its number";
 }
 
+/// The reply is large and takes time to arrive, so the client must not ask for it again meanwhile.
+TEST_F(Cluster, AsksOnceWithinASecondForTheResultOfAFlow) {
+  std::atomic<int> requests = 0;
+  const auto silent =
+      security::Endpoint::open({}, [&](const wire::FrameView& frame, const security::Sender&) {
+        const auto message = wire::decode_control(frame);
+        if (message && std::holds_alternative<wire::Request>(message->body)) ++requests;
+      });
+  ASSERT_TRUE(silent);
+  EXPECT_FALSE(client_->ask((*silent)->address(), wire::GetResult{job_}, 1200ms));
+  EXPECT_EQ(requests, 1);
+}
+
 TEST_F(Cluster, RefusesAJobThatANodeCannotPrepare) {
   add(2);
   const auto started = submit(0, {});

@@ -200,6 +200,23 @@ TEST_F(NodesWithFlows, KeepTheResultForAttach) {
   EXPECT_TRUE(contains(log.out, " b job mine: ended: done\n")) << log.out;
 }
 
+TEST_F(NodesWithFlows, KeepAResultThatCouldNotBeWritten) {
+  work_.write("a.txt", "b a c a b a\nd");
+  const std::string flow =
+      "submit" + to(1) + "--flow wordcount a.txt --quiet --name mine > /dev/full";
+  const ProgramResult failed =
+      run(work_, "/bin/sh", {"-c", std::string{STARLING_PROGRAM} + " " + flow});
+  EXPECT_EQ(failed.code, 1) << failed.err;
+  EXPECT_TRUE(contains(failed.err,
+                       "job mine stays on its nodes: `starling attach mine` prints its result, "
+                       "`starling stop --drop mine` drops it\n"))
+      << failed.err;
+  const ProgramResult ran = starling(work_, "attach mine --quiet" + to(0));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "a\t3\nb\t2\nc\t1\nd\t1\n");
+  EXPECT_EQ(status().find("job "), std::string::npos) << status();
+}
+
 TEST_F(NodesWithFlows, ShowTheStageThatRuns) {
   work_.write("links.txt", many_links());
   Process submitted{work_, STARLING_PROGRAM,

@@ -36,8 +36,8 @@ FlowWatcher::End FlowWatcher::run() {
   if (end != End::done) return end;
   if (fetch_result()) return End::done;
   if (is_stopping_ || was_stopped()) return End::stopped;
-  why_ = "the flow has ended, and no node that answers has its result any more";
-  return End::failed;
+  why_ = "the flow has ended, and no node that answers has sent its result";
+  return End::not_fetched;
 }
 
 FlowWatcher::End FlowWatcher::follow() {

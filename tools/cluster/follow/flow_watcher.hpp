@@ -24,8 +24,10 @@ class FlowWatcher {
     done,
     /// The flow was stopped before it had a result.
     stopped,
-    /// The flow has failed, or its result was lost with the nodes that had it.
+    /// The flow has failed.
     failed,
+    /// The flow has ended, but no node has sent its result. A node that was silent may have it.
+    not_fetched,
     /// The nodes have dropped the job.
     dropped,
     /// This program was interrupted, and the job goes on.
@@ -47,7 +49,8 @@ class FlowWatcher {
   /// Watches the job until one of the reasons of End arises. The job then still is on its nodes,
   /// unless they have dropped it.
   [[nodiscard]] End run();
-  /// Why the flow has failed, or why the job cannot be watched; empty if neither is so.
+  /// Why the flow has failed, why its result was not fetched, or why the job cannot be watched;
+  /// empty if none of these is so.
   [[nodiscard]] const std::string& why() const { return why_; }
   /// The result, if there is one, and the seconds that the program of the flow has taken.
   [[nodiscard]] const RunOutcome& outcome() const { return outcome_; }
@@ -69,7 +72,7 @@ class FlowWatcher {
   void warn(const std::string& message);
   /// Warns now and then that the job is blocked, and that it goes on (an empty reason).
   void report_blocked(const std::string& reason);
-  /// Asks the nodes for the result. Returns false if none of them has it.
+  /// Asks the nodes for the result. Returns false if none of them sends it.
   [[nodiscard]] bool fetch_result();
   /// True if a node that answers says that the job was stopped.
   [[nodiscard]] bool was_stopped();
