@@ -106,7 +106,8 @@ std::string with_name(std::string text, const std::string& name) {
 }
 
 /// Returns a shell script that starts the node of `host` in the background and writes its process
-/// number to the pid file. It fails if the node ends within 1 s. The node joins that of `seed`,
+/// number to the pid file. It appends to the log, because another node may write to it. It fails if
+/// the node ends within 1 s, and then prints the end of the log. The node joins that of `seed`,
 /// unless `host` is `seed`.
 std::string start_script(const LaunchOptions& options, const Host& host, const Host& seed) {
   const bool is_keyed = !options.key_file.empty();
@@ -120,9 +121,9 @@ std::string start_script(const LaunchOptions& options, const Host& host, const H
         " --join " + quoted_for_shell((is_keyed ? seed.name + "@" : std::string{}) + seed.address);
   const std::string log = quoted_for_shell(with_name(options.log_file, host.name));
   const std::string pid = quoted_for_shell(with_name(options.pid_file, host.name));
-  return "nohup " + node + " >" + log +
+  return "nohup " + node + " >>" + log +
          " 2>&1 </dev/null & p=$!; sleep 1; if kill -0 $p 2>/dev/null; then echo $p >" + pid +
-         "; else cat " + log + " >&2; exit 1; fi";
+         "; else tail -n 20 " + log + " >&2; exit 1; fi";
 }
 
 /// Returns a shell script that sends SIGTERM to the node of `host`, waits up to 10 s until it has
@@ -190,7 +191,7 @@ const std::vector<KeyDescription>& launch_options() {
       {"program", ValueType::text, "FILE",
        "the program that each machine runs [this one, by its name]", "Options"},
       {"log", ValueType::text, "FILE",
-       "the file that each node's messages go to [starling-NAME.log]", "Options"},
+       "the file that each node's messages are appended to [starling-NAME.log]", "Options"},
       {"pid", ValueType::text, "FILE",
        "the file that keeps each node's process number, for --stop [starling-NAME.pid]", "Options"},
       {"stop", ValueType::flag, "", "end the nodes that `launch` started, as SIGTERM does",

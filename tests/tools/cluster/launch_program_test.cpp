@@ -21,6 +21,10 @@ class Launch : public testing::Test {
   void write(const std::string& name, const std::string& text) {
     std::ofstream{work_.path() / name} << text;
   }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ifstream file{work_.path() / name};
+    return {std::istreambuf_iterator<char>{file}, {}};
+  }
   ProgramResult launch(const std::string& flags) {
     return starling(work_, "launch --hosts hosts --ssh ./ssh.sh " + flags);
   }
@@ -51,8 +55,7 @@ TEST_F(Launch, StartsNodesThatJoinEachOther) {
       << status;
   EXPECT_EQ(ask("leave", "two@127.0.0.1:" + second_port).code, 0);
   EXPECT_EQ(ask("leave", "one@127.0.0.1:" + first_port).code, 0);
-  std::ifstream logins{work_.path() / "logins"};
-  EXPECT_EQ((std::string{std::istreambuf_iterator<char>{logins}, {}}), "me@127.0.0.1\n127.0.0.1\n");
+  EXPECT_EQ(read("logins"), "me@127.0.0.1\n127.0.0.1\n");
 }
 
 TEST_F(Launch, RefusesBadHostsFiles) {
@@ -79,6 +82,22 @@ TEST_F(Launch, RefusesBadHostsFiles) {
   EXPECT_EQ(failed.code, 1);
   EXPECT_NE(failed.err.find("one at 192.0.2.1:7400: not started"), std::string::npos) << failed.err;
   EXPECT_EQ(failed.err.find("two"), std::string::npos) << failed.err;
+}
+
+/// The first node ends at once, because this machine does not have its address.
+TEST_F(Launch, KeepsTheLogOfAnEarlierNode) {
+  std::string earlier;
+  for (int i = 1; i <= 30; ++i) earlier += "line " + std::to_string(i) + " of before\n";
+  write("starling-one.log", earlier);
+  write("hosts", "192.0.2.1 one\n");
+  const ProgramResult failed = launch("--insecure --program " STARLING_PROGRAM);
+  EXPECT_EQ(failed.code, 1);
+  const std::string log = read("starling-one.log");
+  ASSERT_TRUE(log.starts_with(earlier)) << log;
+  const std::string added = log.substr(earlier.size());
+  EXPECT_FALSE(added.empty());
+  EXPECT_NE(failed.err.find(added), std::string::npos) << failed.err;
+  EXPECT_EQ(failed.err.find("line 1 of before\n"), std::string::npos) << failed.err;
 }
 
 }  // namespace
