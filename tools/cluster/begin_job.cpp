@@ -25,7 +25,8 @@ constexpr std::chrono::milliseconds names_timeout{300};
 std::set<std::string> names_in_use(Access& access, const ClusterSnapshot& snapshot) {
   std::set<std::string> names;
   for (const auto& [id, job] : snapshot.jobs) names.insert(job.name);
-  for (const auto& [id, job] : ended_jobs(access, snapshot)) names.insert(job.name);
+  const EndedJobs ended = ended_jobs(access, snapshot);
+  for (const auto& [id, job] : ended.records) names.insert(job.name);
   return names;
 }
 

@@ -32,12 +32,16 @@ wire::JobRecord record_of(wire::JobId id, const JobSnapshot& job) {
   return record;
 }
 
-/// Returns the running and the ended jobs, in the order in which they began.
+/// Returns the running and the ended jobs, in the order in which they began. Prints the names of
+/// the nodes whose records are missing.
 std::vector<wire::JobRecord> all_jobs(Access& access, const ClusterSnapshot& snapshot) {
-  auto records = ended_jobs(access, snapshot);
-  for (const auto& [id, job] : snapshot.jobs) records.try_emplace(id, record_of(id, job));
+  auto ended = ended_jobs(access, snapshot);
+  if (!ended.silent_nodes.empty())
+    print_error("no answer from " + ended.silent_nodes +
+                ": jobs that no other node knows are missing");
+  for (const auto& [id, job] : snapshot.jobs) ended.records.try_emplace(id, record_of(id, job));
   std::vector<wire::JobRecord> all;
-  for (auto& [id, record] : records) all.push_back(std::move(record));
+  for (auto& [id, record] : ended.records) all.push_back(std::move(record));
   std::ranges::stable_sort(all, {}, &wire::JobRecord::began_at_ms);
   return all;
 }

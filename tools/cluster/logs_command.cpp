@@ -2,6 +2,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,49 +39,71 @@ class LogReader {
   LogReader(Access& access, std::string node_name)
       : access_(access), node_name_(std::move(node_name)) {}
 
-  /// Returns the lines since the last call, sorted by the times that the nodes gave them. Returns
-  /// an Error if the seed node does not answer, or if no live node is called `node_name`.
+  /// Returns the lines since the last call, sorted by the times that the nodes gave them. Prints
+  /// the names of the nodes that have not answered, unless they did not answer the last call
+  /// either. Returns an Error if the seed node does not answer, or if no live node is called
+  /// `node_name`.
   [[nodiscard]] Result<std::vector<NodeLine>> read() {
     auto snapshot = take_snapshot(access_, SnapshotScope::seed_node);
     if (!snapshot) return std::move(snapshot).error();
-    std::vector<NodeLine> lines;
-    bool has_found_node = false;
-    for (const core::NodeRecord& node : snapshot->nodes) {
-      if (!core::is_live(node.state) || (!node_name_.empty() && node.name != node_name_)) continue;
-      has_found_node = true;
-      read(node, lines);
-    }
-    if (!has_found_node)
-      return Error{"'" + node_name_ + "' is no node that runs; valid: " + live_names(*snapshot)};
+    std::vector<core::NodeRecord> nodes;
+    for (const core::NodeRecord& node : snapshot->nodes)
+      if (core::is_live(node.state) && !snapshot->revoked.contains(node.id) &&
+          (node_name_.empty() || node.name == node_name_))
+        nodes.push_back(node);
+    if (nodes.empty())
+      return Error{"'" + node_name_ +
+                   "' is no node that runs; valid: " + snapshot->names_without({})};
+    std::vector<NodeLine> lines = read(std::move(nodes));
     std::ranges::stable_sort(lines, {}, [](const NodeLine& line) { return line.line.time_us; });
     return lines;
   }
+  /// True if a node has not answered the last call of read().
+  [[nodiscard]] bool has_silent_nodes() const { return !silent_.empty(); }
 
  private:
-  /// Appends the lines of one node since the last call.
-  void read(const core::NodeRecord& node, std::vector<NodeLine>& lines) {
-    std::uint64_t& next = next_lines_[node.id];
-    const std::size_t size_before = lines.size();
-    while (lines.size() < size_before + lines_max) {
-      const auto reply =
-          access_.client->ask_for<wire::LogLines>(node.address, wire::GetLog{next}, log_timeout);
-      if (!reply || reply->lines.empty() || reply->next <= next) return;
-      next = reply->next;
-      for (const wire::LogLine& line : reply->lines) lines.push_back({line, node.name});
+  /// Asks all `nodes` at once for their lines since the last call, and again those that have more.
+  std::vector<NodeLine> read(std::vector<core::NodeRecord> nodes) {
+    std::vector<NodeLine> lines;
+    std::map<wire::NodeId, std::size_t> counts;
+    std::set<std::string> silent;
+    while (!nodes.empty()) {
+      std::vector<std::pair<std::string, wire::RequestBody>> requests;
+      for (const core::NodeRecord& node : nodes)
+        requests.emplace_back(node.address, wire::GetLog{next_lines_[node.id]});
+      const auto replies = access_.client->ask_each(requests, log_timeout, log_timeout);
+      std::vector<core::NodeRecord> unread;
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const core::NodeRecord& node = nodes[i];
+        if (!replies[i]) silent.insert(node.name);
+        const auto* reply = replies[i] ? std::get_if<wire::LogLines>(&replies[i]->body) : nullptr;
+        std::uint64_t& next = next_lines_[node.id];
+        if (reply == nullptr || reply->lines.empty() || reply->next <= next) continue;
+        next = reply->next;
+        for (const wire::LogLine& line : reply->lines) lines.push_back({line, node.name});
+        if ((counts[node.id] += reply->lines.size()) < lines_max) unread.push_back(node);
+      }
+      nodes = std::move(unread);
     }
+    report_silence(std::move(silent));
+    return lines;
   }
 
-  static std::string live_names(const ClusterSnapshot& snapshot) {
+  /// Prints the names in `silent` that were not in it at the last call.
+  void report_silence(std::set<std::string> silent) {
     std::string names;
-    for (const core::NodeRecord& node : snapshot.nodes)
-      if (core::is_live(node.state)) names += (names.empty() ? "" : ", ") + node.name;
-    return names;
+    for (const std::string& name : silent)
+      if (!silent_.contains(name)) names += (names.empty() ? "" : ", ") + name;
+    if (!names.empty()) print_error("no answer from " + names + ": their lines are missing");
+    silent_ = std::move(silent);
   }
 
   Access& access_;
   const std::string node_name_;
   /// For each node, the number of its first line that was not read yet.
   std::map<wire::NodeId, std::uint64_t> next_lines_;
+  /// The names of the nodes that have not answered the last call of read().
+  std::set<std::string> silent_;
 };
 
 /// Returns the full name of the job that the setting `job` names: a running one, an ended one, or
@@ -95,7 +118,8 @@ Result<std::string> find_job_name(Access& access, const Settings& settings,
       candidates.push_back({id, name, description});
   };
   for (const auto& [id, job] : snapshot->jobs) add(id, job.name, actor::summary_of(job.settings));
-  for (const auto& [id, job] : ended_jobs(access, *snapshot)) add(id, job.name, job.description);
+  const EndedJobs ended = ended_jobs(access, *snapshot);
+  for (const auto& [id, job] : ended.records) add(id, job.name, job.description);
   for (const NodeLine& line : lines) add(0, printable(line.line.job), {});
   const auto chosen =
       choose(text_of(settings, "job"), candidates, "the nodes have logged nothing about any job");
@@ -148,7 +172,10 @@ Result<int> logs_command(const Settings& settings) {
       job = *std::move(name);
     }
     auto code = write_stdout(text_of(*lines, *job), done);
-    if (!code || *code != done || !follows) return code;
+    if (!code || *code != done) return code;
+    // The lines of one node were asked for, and it has sent none.
+    const bool is_failed = reader.has_silent_nodes() && !text_of(settings, "node").empty();
+    if (!follows) return is_failed ? job_failed : done;
     if (wait_for_interrupt_until(std::chrono::steady_clock::now() + follow_interval)) return done;
   }
 }

@@ -1,3 +1,4 @@
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,9 @@ wire::RequestBody request_for(wire::JobId id, const JobSnapshot& job, bool must_
 
 /// Returns the names of the live nodes that have not reported their status.
 std::string silent_nodes(const ClusterSnapshot& snapshot) {
-  std::string names;
-  for (const core::NodeRecord& node : snapshot.nodes)
-    if (core::is_live(node.state) && !snapshot.revoked.contains(node.id) &&
-        !snapshot.counts.contains(node.id))
-      names += (names.empty() ? "" : ", ") + node.name;
-  return names;
+  std::set<core::NodeId> answering;
+  for (const auto& [node, counts] : snapshot.counts) answering.insert(node);
+  return snapshot.names_without(answering);
 }
 
 }  // namespace

@@ -192,6 +192,25 @@ TEST_F(Nodes, KeepTheRecordOfAJobIfOneOfThemDies) {
   EXPECT_NE(jobs.out.find(", 9 updates, "), std::string::npos) << jobs.out;
 }
 
+TEST_F(Nodes, AreNamedByJobsIfTheyDoNotAnswer) {
+  processes_[2]->signal(SIGSTOP);
+  const ProgramResult jobs = starling(work_, "jobs" + to(0));
+  EXPECT_EQ(jobs.code, 0) << jobs.err;
+  EXPECT_EQ(jobs.err, "starling: no answer from c: jobs that no other node knows are missing\n");
+}
+
+TEST_F(Nodes, AreNamedByLogsIfTheyDoNotAnswer) {
+  processes_[2]->signal(SIGSTOP);
+  const Folder other;
+  Process of_one{other, STARLING_PROGRAM, words("logs --node c" + to(1))};
+  const ProgramResult all = starling(work_, "logs" + to(0));
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_EQ(all.err, "starling: no answer from c: their lines are missing\n");
+  EXPECT_NE(all.out.find("Z a "), std::string::npos) << all.out;
+  EXPECT_NE(all.out.find("Z b "), std::string::npos) << all.out;
+  EXPECT_EQ(of_one.wait().code, 1) << of_one.err();
+}
+
 TEST_F(Nodes, ListAJobThatTheyRefusedAsFailed) {
   work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n");
   for (std::size_t node = 0; node < 3; ++node)

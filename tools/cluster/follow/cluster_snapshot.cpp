@@ -251,6 +251,14 @@ std::vector<std::string> ClusterSnapshot::answering_addresses() const {
   return addresses;
 }
 
+std::string ClusterSnapshot::names_without(const std::set<core::NodeId>& answering) const {
+  std::string names;
+  for (const core::NodeRecord& node : nodes)
+    if (core::is_live(node.state) && !revoked.contains(node.id) && !answering.contains(node.id))
+      names += (names.empty() ? "" : ", ") + node.name;
+  return names;
+}
+
 std::set<wire::NodeId> JobSnapshot::nodes() const {
   std::set<wire::NodeId> nodes;
   if (configuration)
@@ -306,19 +314,26 @@ Result<wire::JobId> find_requested_job(const Settings& settings, const ClusterSn
   return names_none ? error : std::move(error).within(location.empty() ? "JOB" : location);
 }
 
-std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterSnapshot& snapshot) {
-  std::map<wire::JobId, wire::JobRecord> merged;
-  for (const auto& reply :
-       access.client->ask_all(snapshot.answering_addresses(), wire::GetJobRecords{}, 1s)) {
-    const auto* records = reply ? std::get_if<wire::JobRecords>(&*reply) : nullptr;
+EndedJobs ended_jobs(Access& access, const ClusterSnapshot& snapshot) {
+  EndedJobs ended;
+  std::set<core::NodeId> answering;
+  std::vector<core::NodeId> asked;
+  for (const core::NodeRecord& node : snapshot.nodes)
+    if (snapshot.counts.contains(node.id)) asked.push_back(node.id);
+  const auto replies =
+      access.client->ask_all(snapshot.answering_addresses(), wire::GetJobRecords{}, 1s);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const auto* records = replies[i] ? std::get_if<wire::JobRecords>(&*replies[i]) : nullptr;
     if (records == nullptr) continue;
+    answering.insert(asked[i]);
     for (const wire::JobRecord& sent : records->jobs) {
       const wire::JobRecord record = with_printable_texts(sent);
-      if (const auto [known, is_new] = merged.try_emplace(record.job, record); !is_new)
+      if (const auto [known, is_new] = ended.records.try_emplace(record.job, record); !is_new)
         merge(known->second, record);
     }
   }
-  return merged;
+  ended.silent_nodes = snapshot.names_without(answering);
+  return ended;
 }
 
 Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {
@@ -331,8 +346,9 @@ Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {
   }
   const auto job = find_requested_job(settings, *snapshot);
   if (!job) {
-    const auto records = ended_jobs(*access, *snapshot);
-    const auto ended = find_ended(records, text_of(settings, "job"), snapshot->jobs.empty());
+    const auto all_ended = ended_jobs(*access, *snapshot);
+    const auto ended =
+        find_ended(all_ended.records, text_of(settings, "job"), snapshot->jobs.empty());
     if (ended == nullptr) return job.error();
     const std::string location = location_of(settings, "job");
     Error error{how_it_ended(*ended)};

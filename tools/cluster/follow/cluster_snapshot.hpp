@@ -104,6 +104,9 @@ struct ClusterSnapshot {
   [[nodiscard]] std::vector<std::string> live_addresses() const;
   /// Returns the addresses of the nodes that have answered.
   [[nodiscard]] std::vector<std::string> answering_addresses() const;
+  /// Returns the names, between commas, of the live nodes that are not revoked and whose id is not
+  /// in `answering`.
+  [[nodiscard]] std::string names_without(const std::set<core::NodeId>& answering) const;
 };
 
 /// Erases dead nodes and nodes that have left if a live node has their name; of several that had
@@ -134,10 +137,15 @@ void ask_for_stages(Access& access, ClusterSnapshot& snapshot, SnapshotScope sco
 [[nodiscard]] Result<wire::JobId> find_requested_job(const Settings& settings,
                                                      const ClusterSnapshot& snapshot);
 
+/// The jobs that have ended within a day, as nodes report them.
+struct EndedJobs {
+  std::map<wire::JobId, wire::JobRecord> records;
+  /// The names of the live nodes that have not sent their records, between commas.
+  std::string silent_nodes;
+};
 /// Asks the nodes that answered for `snapshot` for their records of ended jobs, and merges the
 /// records of each job.
-[[nodiscard]] std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access,
-                                                                const ClusterSnapshot& snapshot);
+[[nodiscard]] EndedJobs ended_jobs(Access& access, const ClusterSnapshot& snapshot);
 
 /// The job on which a command acts, and the access and the snapshot by which it was found.
 struct ChosenJob {
