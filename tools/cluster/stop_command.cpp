@@ -63,16 +63,23 @@ Result<int> stop_command(const Settings& settings) {
         "begun or not");
     return job_failed;
   }
+  std::vector<core::NodeRecord> asked;
+  for (const core::NodeRecord& node : snapshot.nodes)
+    if (core::is_live(node.state) && !snapshot.revoked.contains(node.id)) asked.push_back(node);
+  const auto replies =
+      access.client->ask_all(snapshot.live_addresses(), request_for(id, job, must_drop), 5s);
   std::string silent;
-  for (const core::NodeRecord& node : snapshot.nodes) {
-    if (!core::is_live(node.state) || snapshot.revoked.contains(node.id)) continue;
-    if (!access.client->ask(node.address, request_for(id, job, must_drop), 5s))
-      silent += (silent.empty() ? "" : ", ") + node.name;
+  bool has_refused = false;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (!replies[i]) silent += (silent.empty() ? "" : ", ") + asked[i].name;
+    const auto* refused = replies[i] ? std::get_if<wire::Refused>(&*replies[i]) : nullptr;
+    if (refused == nullptr) continue;
+    has_refused = true;
+    print_error("node " + asked[i].name + ": " + refused->why);
   }
-  if (!silent.empty()) {
+  if (!silent.empty())
     print_error("no answer from " + silent + "; the same command asks them again");
-    return job_failed;
-  }
+  if (has_refused || !silent.empty()) return job_failed;
   const std::string message =
       must_drop    ? ": dropped\n"
       : !has_begun ? ": stopped before it began\n"

@@ -89,5 +89,25 @@ TEST_F(HangingReaders, OfAModelsFirstValuesDoNotKeepANodeFromEnding) {
   submit.signal(SIGKILL);
 }
 
+/// Node d joins late, and still prepares the job that runs on the others.
+TEST_F(HangingReaders, DoNotHideWhyTheirNodeRefusesToStopAJob) {
+  const ProgramResult submitted =
+      run(work_, program(),
+          words("submit" + to(0) +
+                "--data linear:d=2,n=200 --model slow --workers 3 --mode peer --barrier asp "
+                "--steps 100000 --delay exp:20ms --detach"));
+  ASSERT_EQ(submitted.code, 0) << submitted.err;
+  const Folder late;
+  late.write("hang", "");
+  Process node{late, program(),
+               words("node --listen 127.0.0.1:* --name d --join " + addresses_[0])};
+  EXPECT_TRUE(wait_until([&] { return late.has("hanging"); })) << node.err();
+  const ProgramResult stopped = run(work_, program(), words("stop" + to(0)));
+  EXPECT_EQ(stopped.code, 1) << stopped.out;
+  EXPECT_NE(stopped.err.find("node d: the job has not started here yet\n"), std::string::npos)
+      << stopped.err;
+  node.signal(SIGKILL);
+}
+
 }  // namespace
 }  // namespace starling::program
