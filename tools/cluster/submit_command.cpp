@@ -26,6 +26,8 @@
 namespace starling::program {
 namespace {
 
+constexpr std::chrono::seconds description_timeout{10};
+
 /// Returns `settings` without the options in `removed`: options of this command that are not part
 /// of the job.
 Settings without(const std::vector<KeyDescription>& removed, Settings settings) {
@@ -133,6 +135,20 @@ std::string kept_job_advice(const EndedJob& ended, bool has_model) {
               ? "no checkpoint of it was written" + nothing
               : call + " submit --resume " + ended.checkpoint + "` goes on from its checkpoint") +
          "; " + drop;
+}
+
+/// Asks the nodes that answered for `snapshot`, one after the other, for the description of a job,
+/// until one sends it. Returns an Error if none does: nodes that do not run the job refuse.
+Result<wire::JobDescription> ask_for_description(Access& access, const ClusterSnapshot& snapshot,
+                                                 wire::JobId id) {
+  Error last{"no node answers"};
+  for (const std::string& address : snapshot.answering_addresses()) {
+    auto description = access.client->ask_for<wire::JobDescription>(address, wire::GetJob{id},
+                                                                    description_timeout);
+    if (description) return description;
+    last = std::move(description).error();
+  }
+  return last;
 }
 
 /// Follows a job to its end and reports it as `train` does. Then asks the nodes to drop the model
@@ -270,9 +286,11 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   const bool has_init = !location_of(*known, "init").empty();
   std::vector<models::FormerDeal> former_deals;
   if (!location_of(*known, "resume").empty()) {
-    auto description = access.client->ask_for<wire::JobDescription>(access.seed, wire::GetJob{id},
-                                                                    std::chrono::seconds{10});
-    if (!description) return std::move(description).error();
+    auto description = ask_for_description(access, snapshot, id);
+    if (!description) {
+      print_error("job " + seen.name + ": " + description.error().message);
+      return job_failed;
+    }
     former_deals = std::move(description->former_deals);
   }
   std::erase_if(*known, [&](const Setting& setting) {

@@ -127,6 +127,31 @@ TEST_F(Nodes, KeepAModelThatCouldNotBeSaved) {
   EXPECT_EQ(starling(work_, "evaluate m").code, 0);
 }
 
+/// Node d joins after the job has made its steps, so it does not run the job.
+TEST_F(Nodes, FollowAResumedJobThatTheNodeOfAttachLacks) {
+  const std::string flags = "--data digits:n=1000 --model softmax --workers 3 --quiet ";
+  const ProgramResult first =
+      starling(work_, "submit" + to(0) + flags + "--steps 20 --checkpoint c");
+  ASSERT_EQ(first.code, 0) << first.err;
+  const ProgramResult submitted =
+      starling(work_, "submit" + to(0) + flags + "--steps 40 --resume c --detach");
+  ASSERT_EQ(submitted.code, 0) << submitted.err;
+  ASSERT_TRUE(wait_until([&] {
+    const auto json = nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
+    return !json["jobs"].empty() && json["jobs"][0]["state"] == "done";
+  })) << status();
+  const Folder late;
+  Process node{late, STARLING_PROGRAM,
+               words("node --listen 127.0.0.1:* --name d --join " + addresses_[0])};
+  const std::string at_d = " --to " + address_of(node, "d") + " ";
+  EXPECT_TRUE(wait_until(
+      [&] { return starling(work_, "status" + at_d).out.find("c  tcp") != std::string::npos; }));
+  const ProgramResult ran = starling(work_, "attach --json --save m" + at_d);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out, nullptr, false)["updates"], 3 * 40) << ran.out;
+  node.signal(SIGKILL);
+}
+
 TEST_F(Nodes, DropAJobWhoseSubmitWasKilled) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --quiet")};
