@@ -40,15 +40,15 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
     return log_buffer_.add("this node does not join: " + reserved.error().message,
                            actor::name_of(job.settings, job.job));
   prepared_.prepare(
-      job.job, job.settings, live_nodes().size(), [this, job, address](const auto& prepared) {
-        auto reserved =
-            prepared ? reserve_threads(job.job, **prepared) : Result<void>{prepared.error()};
+      job.job, job.settings, live_nodes().size(), {},
+      [this, id = job.job, address](const auto& prepared) {
+        auto reserved = prepared ? reserve_threads(id, **prepared) : Result<void>{prepared.error()};
         if (is_leaving_ || !reserved) {
-          if (!reserved) log_for_job(job.job, reserved.error().message);
-          return drop_preparations(job.job);
+          if (!reserved) log_for_job(id, reserved.error().message);
+          return drop_preparations(id);
         }
         const std::vector<models::FormerDeal> deals = (*prepared)->options().former_deals;
-        ask(address, wire::GetJob{job.job}, 10s, [this, id = job.job, deals](auto reply) {
+        ask(address, wire::GetJob{id}, 10s, [this, id, deals](auto reply) {
           const auto* description = reply ? std::get_if<wire::JobDescription>(&*reply) : nullptr;
           if (find(id)) return;
           if (description == nullptr || is_leaving_) {
@@ -87,11 +87,11 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJo
   if (auto reserved = reserve_slot(request); !reserved)
     return reply(requester, wire::Refused{reserved.error().message});
   prepared_.prepare(
-      request.job, request.settings, request.nodes, [this, requester, request](auto& prepared) {
-        auto reserved =
-            prepared ? reserve_threads(request.job, **prepared) : Result<void>{prepared.error()};
+      request.job, request.settings, request.nodes, requester.address,
+      [this, requester, id = request.job](const auto& prepared) {
+        auto reserved = prepared ? reserve_threads(id, **prepared) : Result<void>{prepared.error()};
         if (!reserved) {
-          drop_preparations(request.job);
+          drop_preparations(id);
           return reply(requester, wire::Refused{reserved.error().message});
         }
         reply(requester, wire::JobPrepared{(*prepared)->fingerprint(),

@@ -15,7 +15,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "starling/actor/cluster/cluster_node.hpp"
 #include "starling/actor/cluster/event_loop.hpp"
@@ -80,18 +79,20 @@ class PreparedJobs {
   /// Starts a reader for the job, unless the job is prepared or has a reader; while too many
   /// readers run, the job waits for one of them to end. Calls `on_prepared` with the prepared job,
   /// or with an Error, for example if this machine does not have the memory for its part of a job
-  /// on `nodes` nodes. The caller bounds the number of jobs.
+  /// on `nodes` nodes. `waiter` is the address that the result goes to, empty for this node itself;
+  /// if it waits for this job already, its new callback replaces the former one. The caller bounds
+  /// the number of jobs.
   void prepare(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes,
-               OnPrepared on_prepared) {
+               const std::string& waiter, OnPrepared on_prepared) {
     if (const auto job = find(id)) return on_prepared(job);
     if (auto valid = check_settings(settings); !valid) return on_prepared(std::move(valid).error());
     const bool has_reader = is_reading(id);
     if (has_reader && !preparing_.contains(id))
       return on_prepared(
           Error{"the data read for it are being discarded; valid: to submit it again"});
-    auto& callbacks = preparing_[id];
-    callbacks.push_back(std::move(on_prepared));
-    if (callbacks.size() > 1) return;
+    const bool is_first = !preparing_.contains(id);
+    preparing_[id][waiter] = std::move(on_prepared);
+    if (!is_first) return;
     waiting_.push_back({id, settings, nodes});
     start_waiting_jobs();
   }
@@ -258,7 +259,7 @@ class PreparedJobs {
   void finish(wire::JobId id, const Result<std::shared_ptr<const PreparedJob>>& made) {
     if (const auto callbacks = preparing_.extract(id)) {
       if (made) prepared_[id] = *made;
-      for (const OnPrepared& on_prepared : callbacks.mapped()) on_prepared(made);
+      for (const auto& [waiter, on_prepared] : callbacks.mapped()) on_prepared(made);
     }
     start_waiting_jobs();
   }
@@ -266,8 +267,8 @@ class PreparedJobs {
   EventLoop& loop_;
   const JobPreparer prepare_job_;
   std::map<wire::JobId, std::shared_ptr<const PreparedJob>> prepared_;
-  /// The callbacks of the jobs that are being prepared.
-  std::map<wire::JobId, std::vector<OnPrepared>> preparing_;
+  /// The callbacks of the jobs that are being prepared, by waiter.
+  std::map<wire::JobId, std::map<std::string, OnPrepared>> preparing_;
   /// The jobs among them that wait for a reader, in the order in which they came.
   std::deque<WaitingJob> waiting_;
   const std::shared_ptr<Readers> readers_;

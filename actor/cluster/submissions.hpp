@@ -126,6 +126,7 @@ class Submissions {
     bool has_started = false;
   };
   struct Submission {
+    /// Empty once it is concluded: many concluded submissions are remembered.
     wire::JobSettings settings;
     std::string client;
     /// In ms since 1970, UTC.
@@ -304,6 +305,7 @@ class Submissions {
       answer_({address, number}, *submission.outcome);
     const auto nodes = std::exchange(submission.nodes, {});
     submission.requesters.clear();
+    submission.settings = {};
     submission.prepared_job = nullptr;
     // The nodes discard the data that they read for a refused job.
     if (std::holds_alternative<wire::Refused>(*submission.outcome))

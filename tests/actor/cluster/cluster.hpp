@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -37,6 +38,17 @@ class Cluster : public testing::Test {
     options.prepare_job = prepare_counting_job;
     nodes_.push_back(ClusterNode::open(options).value());
     return nodes_.size() - 1;
+  }
+
+  /// Adds the first node of a cluster. It prepares jobs only once `released` is ready.
+  void add_waiting(const std::shared_future<void>& released) {
+    ClusterOptions options;
+    options.name = "n0";
+    options.prepare_job = [released](const auto& settings) {
+      released.wait();
+      return prepare_counting_job(settings);
+    };
+    nodes_.push_back(ClusterNode::open(options).value());
   }
 
   /// Adds `count` nodes to an empty cluster, and waits until they have found each other.

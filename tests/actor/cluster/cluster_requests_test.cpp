@@ -97,16 +97,46 @@ TEST_F(Cluster, ReadsDataForAtMostFourJobsAtATime) {
   EXPECT_EQ(reading, 6) << "the sixth job was closed while it waited";
 }
 
+/// The test plays a node that repeats its request until it is answered.
+TEST_F(Cluster, AnswersARepeatedRequestToPrepareAJobOnce) {
+  std::promise<void> promise;
+  add_waiting(promise.get_future().share());
+  std::mutex mutex;
+  std::vector<std::uint64_t> answered;
+  const auto other =
+      security::Endpoint::open({}, [&](const wire::FrameView& frame, const security::Sender&) {
+        const auto message = wire::decode_control(frame);
+        const auto* reply = message ? std::get_if<wire::Reply>(&message->body) : nullptr;
+        const std::lock_guard lock{mutex};
+        answered.push_back(reply == nullptr ? 0 : reply->number);
+      });
+  ASSERT_TRUE(other);
+  const auto send = [&](std::uint64_t number, wire::RequestBody body) {
+    (*other)->send(nodes_[0]->address(), wire::TrafficClass::control,
+                   wire::encode(wire::ControlMessage{7, (*other)->address(),
+                                                     wire::Request{number, std::move(body)}}));
+  };
+  const auto has_answered = [&](std::uint64_t number) {
+    return wait_until([&] {
+      const std::lock_guard lock{mutex};
+      return std::ranges::count(answered, number) > 0;
+    });
+  };
+  const auto settings = counting_settings("peer", "asp", "1", "10", "0");
+  for (int i = 0; i < 3; ++i) send(1, wire::PrepareJob{7, settings, 1});
+  send(2, wire::GetStatus{});
+  EXPECT_TRUE(has_answered(2));
+  promise.set_value();
+  EXPECT_TRUE(has_answered(1));
+  send(3, wire::GetStatus{});
+  EXPECT_TRUE(has_answered(3));
+  const std::lock_guard lock{mutex};
+  EXPECT_EQ(answered, (std::vector<std::uint64_t>{2, 1, 3}));
+}
+
 TEST_F(Cluster, DropsAJobThatIsClosedWhileItIsPrepared) {
   std::promise<void> promise;
-  const std::shared_future<void> released = promise.get_future().share();
-  ClusterOptions options;
-  options.name = "n0";
-  options.prepare_job = [released](const auto& settings) {
-    released.wait();
-    return prepare_counting_job(settings);
-  };
-  nodes_.push_back(ClusterNode::open(options).value());
+  add_waiting(promise.get_future().share());
   const std::string& node = nodes_[0]->address();
   const wire::SubmitJob job{job_, counting_settings("peer", "asp", "1", "10", "0")};
   EXPECT_FALSE(client_->ask_for<wire::JobStarted>(node, job, 200ms));

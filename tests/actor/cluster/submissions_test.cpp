@@ -28,7 +28,7 @@ class StartedSubmission : public testing::Test {
   void SetUp() override {
     std::promise<void> is_prepared;
     loop_.call([&] {
-      prepared_.prepare(job_id, settings, 2, [&](const auto& prepared) {
+      prepared_.prepare(job_id, settings, 2, "node 1", [&](const auto& prepared) {
         EXPECT_TRUE(prepared);
         is_prepared.set_value();
       });
