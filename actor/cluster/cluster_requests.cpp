@@ -77,8 +77,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetStatus
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJob& request) {
   if (is_leaving_ || closed_jobs_.contains(request.job))
-    return reply(requester,
-                 wire::Refused{is_leaving_ ? "this node is leaving" : "the job is closed"});
+    return reply(requester, wire::Refused{is_leaving_ ? is_leaving_reason : "the job is closed"});
   if (auto valid = PreparedJobs::check_settings(request.settings); !valid)
     return reply(requester, wire::Refused{valid.error().message});
   if (auto is_free = slots_.check_name(actor::setting_of(request.settings, "name"), request.job);
@@ -122,7 +121,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob&
   // leave() reaches only the members that run when it is called. A later one would never leave.
   if (is_leaving_ && !is_running) {
     drop_preparations(request.job);
-    return reply(requester, wire::Refused{"this node is leaving"});
+    return reply(requester, wire::Refused{is_leaving_reason});
   }
   join_attempts_[request.job] = now();  // so that try_to_join() does not join this job, too
   const auto started = start_job(request.job, request.initial_configuration, std::nullopt);
@@ -240,7 +239,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::PauseJob&
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::SubmitJob& request) {
   if (submissions_.answer_if_known(requester, request.job)) return;
-  if (is_leaving_) return reply(requester, wire::Refused{"this node is leaving"});
+  if (is_leaving_) return reply(requester, wire::Refused{is_leaving_reason});
   if (auto may_submit = slots_.check_quota(requester.client); !may_submit)
     return reply(requester, wire::Refused{"node " + name_ + " " + may_submit.error().message});
   if (auto is_free = slots_.check_name(actor::setting_of(request.settings, "name"), request.job);

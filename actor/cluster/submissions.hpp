@@ -26,6 +26,10 @@
 
 namespace starling::actor {
 
+/// The reason for which a node that is leaving refuses to prepare or start a job. The node that
+/// asks it knows the refusal by this text, and goes on without it.
+inline constexpr const char* is_leaving_reason = "this node is leaving";
+
 /// Call only on the loop's thread.
 class Submissions {
  public:
@@ -178,6 +182,7 @@ class Submissions {
     Participant* participant = submission == nullptr ? nullptr : submission->find(node);
     if (participant == nullptr) return;
     if (!reply && is_gone_(node)) return remove_gone_nodes_of(id);
+    if (must_go_on_without(*submission, node, reply)) return remove_leaving_node(id, node);
     const std::string prefix = "node at " + wire::without_key(participant->target.address) + ": ";
     if (!reply) return conclude(id, wire::Refused{prefix + reply.error().message});
     if (const auto* refused = std::get_if<wire::Refused>(&*reply))
@@ -189,18 +194,37 @@ class Submissions {
     start_if_all_prepared(id);
   }
 
+  /// True if `node` has refused because it is leaving, and is not this node, which comes first: a
+  /// job fails if the node that starts it leaves.
+  static bool must_go_on_without(const Submission& submission, wire::NodeId node,
+                                 const Result<wire::ReplyBody>& reply) {
+    const auto* refused = reply ? std::get_if<wire::Refused>(&*reply) : nullptr;
+    return refused != nullptr && refused->why == is_leaving_reason &&
+           node != submission.nodes.front().target.node;
+  }
+
   void remove_gone_nodes_of(JobId id) {
+    remove_nodes(id, "gone", [this](wire::NodeId node) { return is_gone_(node); });
+  }
+  void remove_leaving_node(JobId id, wire::NodeId leaving) {
+    remove_nodes(id, "leaving", [leaving](wire::NodeId node) { return node == leaving; });
+  }
+  /// Removes the nodes for which `is_lost(node)` is true from the submission, if it is open, which
+  /// goes on without them. `state` says in the log what they are.
+  template <class IsLost>
+  void remove_nodes(JobId id, const std::string& state, IsLost is_lost) {
     Submission* submission = find_open(id);
     if (submission == nullptr) return;
-    std::vector<std::string> gone;
+    std::vector<std::string> lost;
     std::erase_if(submission->nodes, [&](const Participant& node) {
-      if (!is_gone_(node.target.node)) return false;
-      gone.push_back(node.name);
+      if (!is_lost(node.target.node)) return false;
+      lost.push_back(node.name);
       return true;
     });
-    if (gone.empty()) return;
-    for (const std::string& name : gone) {
-      log_("node " + name + " is gone before the job has begun; the others go on without it",
+    if (lost.empty()) return;
+    for (const std::string& name : lost) {
+      log_("node " + name + " is " + state +
+               " before the job has begun; the others go on without it",
            name_of(submission->settings, id));
       submission->lost_nodes.push_back(name);
     }
@@ -259,6 +283,7 @@ class Submissions {
     Participant* participant = submission == nullptr ? nullptr : submission->find(node);
     if (participant == nullptr || submission->current_id != started_id) return;
     if (!reply && is_gone_(node)) return remove_gone_nodes_of(id);
+    if (must_go_on_without(*submission, node, reply)) return remove_leaving_node(id, node);
     const std::string prefix = "node at " + wire::without_key(participant->target.address) + ": ";
     if (!reply) return conclude(id, wire::Refused{prefix + reply.error().message});
     if (const auto* refused = std::get_if<wire::Refused>(&*reply))

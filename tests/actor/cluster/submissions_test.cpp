@@ -26,15 +26,7 @@ class StartedSubmission : public testing::Test {
   };
 
   void SetUp() override {
-    std::promise<void> is_prepared;
-    loop_.call([&] {
-      prepared_.prepare(job_id, settings, 2, "node 1", [&](const auto& prepared) {
-        EXPECT_TRUE(prepared);
-        is_prepared.set_value();
-      });
-      return true;
-    });
-    is_prepared.get_future().wait();
+    prepare(job_id);
     submissions_.submit({"client", 1}, {job_id, settings}, "client", {node(1), node(2)});
     ASSERT_EQ(requests_.size(), 2U);
     for (std::size_t i = 0; i < 2; ++i) reply(i, wire::ReplyBody{wire::JobPrepared{1, 3}});
@@ -43,6 +35,18 @@ class StartedSubmission : public testing::Test {
   }
   void TearDown() override { prepared_.close(); }
 
+  /// Lets this node prepare a job.
+  void prepare(wire::JobId job) {
+    std::promise<void> is_prepared;
+    loop_.call([&] {
+      prepared_.prepare(job, settings, 2, "node 1", [&](const auto& prepared) {
+        EXPECT_TRUE(prepared);
+        is_prepared.set_value();
+      });
+      return true;
+    });
+    is_prepared.get_future().wait();
+  }
   static core::NodeRecord node(core::NodeId id) {
     return {.id = id, .address = "tcp://127.0.0.1:" + std::to_string(id), .name = "n"};
   }
@@ -95,11 +99,48 @@ TEST_F(StartedSubmission, FailsIfALiveNodeDoesNotAnswer) {
 
 TEST_F(StartedSubmission, NamesTheNodeThatRefusesTheStart) {
   reply(2, wire::ReplyBody{wire::Done{}});
-  reply(3, wire::ReplyBody{wire::Refused{"this node is leaving"}});
+  reply(3, wire::ReplyBody{wire::Refused{"the job is closed"}});
   ASSERT_EQ(answers_.size(), 1U);
   const auto* refused = std::get_if<wire::Refused>(&answers_[0]);
   ASSERT_NE(refused, nullptr);
-  EXPECT_EQ(refused->why, "node at tcp://127.0.0.1:2: this node is leaving");
+  EXPECT_EQ(refused->why, "node at tcp://127.0.0.1:2: the job is closed");
+}
+
+TEST_F(StartedSubmission, IsStartedAgainWithoutANodeThatIsLeaving) {
+  reply(2, wire::ReplyBody{wire::Done{}});
+  reply(3, wire::ReplyBody{wire::Refused{is_leaving_reason}});
+  EXPECT_TRUE(answers_.empty());
+  ASSERT_EQ(requests_.size(), 5U);
+  EXPECT_EQ(requests_[4].target.node, 1U);
+  EXPECT_EQ(std::get<wire::StartJob>(requests_[4].body).previous_ids,
+            std::vector<wire::JobId>{job_id});
+  reply(4, wire::ReplyBody{wire::Done{}});
+  ASSERT_EQ(answers_.size(), 1U);
+  const auto* begun = std::get_if<wire::JobStarted>(&answers_[0]);
+  ASSERT_NE(begun, nullptr);
+  EXPECT_EQ(begun->lost, std::vector<std::string>{"n"});
+}
+
+TEST_F(StartedSubmission, IsPreparedWithoutANodeThatIsLeaving) {
+  constexpr wire::JobId other_job = 8;
+  prepare(other_job);
+  submissions_.submit({"client", 2}, {other_job, settings}, "client", {node(1), node(2)});
+  ASSERT_EQ(requests_.size(), 6U);
+  reply(5, wire::ReplyBody{wire::Refused{is_leaving_reason}});
+  EXPECT_EQ(requests_.size(), 6U) << "the first node has not prepared the job";
+  reply(4, wire::ReplyBody{wire::JobPrepared{1, 3}});
+  ASSERT_EQ(requests_.size(), 7U);
+  EXPECT_EQ(requests_[6].target.node, 1U);
+  EXPECT_TRUE(std::holds_alternative<wire::StartJob>(requests_[6].body));
+  EXPECT_TRUE(answers_.empty());
+}
+
+TEST_F(StartedSubmission, FailsIfItsOwnNodeIsLeaving) {
+  reply(2, wire::ReplyBody{wire::Refused{is_leaving_reason}});
+  ASSERT_EQ(answers_.size(), 1U);
+  const auto* refused = std::get_if<wire::Refused>(&answers_[0]);
+  ASSERT_NE(refused, nullptr);
+  EXPECT_EQ(refused->why, "node at tcp://127.0.0.1:1: this node is leaving");
 }
 
 TEST_F(StartedSubmission, IsStartedAgainWithoutANodeThatIsGone) {
