@@ -129,9 +129,12 @@ std::optional<models::Table> shape_of(const AnyData& data) {
   return table == nullptr ? std::nullopt : std::optional{table->select({})};
 }
 
+/// Scaled labels are whole up to rounding.
 bool has_whole_labels(const models::Table& table) {
-  for (std::size_t row = 0; row < table.size(); ++row)
-    if (table.label(row) != std::floor(table.label(row))) return false;
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    const float label = table.labelling.original(table.label(row));
+    if (std::abs(label - std::round(label)) > 1e-5F * std::abs(label)) return false;
+  }
   return true;
 }
 

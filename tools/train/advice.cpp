@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
 
 #include "starling/base/text.hpp"
 
@@ -74,6 +75,14 @@ std::string suggest_changes(const PreparedRun& ready) {
   return text;
 }
 
+/// True if the rows have ten different labels at most, each in ten rows on average at least.
+bool has_few_labels(const models::Table& table) {
+  std::set<float> labels;
+  for (std::size_t row = 0; row < table.size() && labels.size() <= 10; ++row)
+    labels.insert(table.labelling.original(table.label(row)));
+  return labels.size() > 1 && labels.size() <= 10 && table.size() >= 10 * labels.size();
+}
+
 }  // namespace
 
 std::optional<Baseline> baseline_of(const AnyData& train, const AnyData& test) {
@@ -95,12 +104,13 @@ std::string label_reading_hint(const std::string& source, const AnyData& data) {
                      table->classes() > 0 ? "real targets" : "classes", other->source);
 }
 
-std::string rating_hint(const std::string& source, const AnyData& data) {
+std::string odd_labels_hint(const std::string& source, const AnyData& data) {
   const models::Table* table = data.table();
   if (table == nullptr || table->labelling.is_signed) return {};
   // Ratings seldom begin at 0, and labels seldom name more than ten classes.
-  const bool is_odd =
-      table->classes() > 10 || (table->classes() > 4 && table->labelling.first_label != 0);
+  const bool is_odd = table->classes() > 10 ||
+                      (table->classes() > 4 && table->labelling.first_label != 0) ||
+                      (table->classes() == 0 && has_few_labels(*table));
   return is_odd ? label_reading_hint(source, data) : std::string{};
 }
 
@@ -109,7 +119,7 @@ std::vector<std::string> find_advice(const PreparedRun& ready, const models::Met
   const auto baseline =
       ready.data.test ? baseline_of(ready.data.train, *ready.data.test) : std::nullopt;
   std::vector<std::string> advice;
-  if (std::string hint = rating_hint(ready.job.data.data, ready.data.train); !hint.empty())
+  if (std::string hint = odd_labels_hint(ready.job.data.data, ready.data.train); !hint.empty())
     advice.push_back(std::move(hint));
   if (!baseline) return advice;
   const auto& [name, baseline_value] = baseline->figure;

@@ -38,7 +38,7 @@ using LossCurve = std::vector<std::pair<double, double>>;
 [[nodiscard]] std::string label_reading_hint(const std::string& source, const AnyData& data);
 
 /// Returns the note of label_reading_hint() if the labels are read as classes but look more like
-/// ratings; else an empty text.
-[[nodiscard]] std::string rating_hint(const std::string& source, const AnyData& data);
+/// ratings, or as real targets but have as few values as classes; else an empty text.
+[[nodiscard]] std::string odd_labels_hint(const std::string& source, const AnyData& data);
 
 }  // namespace starling::program

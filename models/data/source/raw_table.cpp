@@ -47,8 +47,17 @@ Error bad_label(const RawTable& raw, std::size_t row, const std::string& valid) 
                " of record " + std::to_string(row + 1) + " is not a class; valid: " + valid};
 }
 
-/// Returns a labelling of classes, for which the user or the format asked. Refuses labels that are
-/// not classes.
+/// Returns a labelling of classes whose names are these numbers.
+Labelling named_by_numbers(const std::vector<float>& distinct) {
+  Labelling labelling{.classes = distinct.size()};
+  for (const float label : distinct)
+    labelling.names.push_back(print_number(static_cast<double>(label)));
+  return labelling;
+}
+
+/// Returns a labelling of classes, for which the user or the format asked. If at most half of the
+/// numbers up to the largest label occur, those that occur are the classes, as 2 and 4. Refuses
+/// labels that are not classes.
 Result<Labelling> infer_classes(const RawTable& raw) {
   if (are_minus_and_plus_one(distinct_labels(raw.labels, 2))) return Labelling{2, -1, true};
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
@@ -62,6 +71,10 @@ Result<Labelling> infer_classes(const RawTable& raw) {
     return Error{raw.source + ": every label is " + print_number(static_cast<double>(smallest)) +
                  ", but a classification needs at least two classes"};
   const float first = smallest >= 1 ? 1 : 0;
+  const auto distinct = distinct_labels(raw.labels, guessed_classes_max);
+  if (distinct.size() <= guessed_classes_max &&
+      2 * static_cast<float>(distinct.size()) <= largest - first + 1)
+    return named_by_numbers(distinct);
   if (largest - first >= class_label_max)
     return Error{raw.source + ": labels from " +
                  std::to_string(static_cast<std::size_t>(smallest)) + " to " +
@@ -100,11 +113,27 @@ Result<void> map_to_numbers(RawTable& raw, const Labelling& labelling) {
   return {};
 }
 
+/// The labels are numbers. Turns them into indices of the names that are these numbers.
+Result<void> map_to_named_numbers(RawTable& raw, const std::vector<std::string>& names) {
+  for (std::size_t row = 0; row < raw.labels.size(); ++row) {
+    const std::string name = print_number(static_cast<double>(raw.labels[row]));
+    const auto at = std::ranges::find(names, name);
+    if (at == names.end())
+      return Error{raw.source + ": has a class '" + name + "' in record " +
+                   std::to_string(row + 1) + ", but the training data have none; " +
+                   suggest(name, names)};
+    raw.labels[row] = static_cast<float>(at - names.begin());
+  }
+  return {};
+}
+
 /// Turns the labels from the form in which they are written into class indices.
 Result<void> map_to_classes(RawTable& raw, const Labelling& labelling) {
   if (raw.labelling && !raw.labelling->names.empty()) {
     if (!labelling.names.empty()) return map_to_class_names(raw, labelling.names);
     if (auto mapped = map_to_numbers(raw, labelling); !mapped) return mapped;
+  } else if (!labelling.names.empty()) {
+    return map_to_named_numbers(raw, labelling.names);
   }
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
     const auto index = find_class(raw.labels[row], labelling);

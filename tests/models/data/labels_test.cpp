@@ -34,21 +34,23 @@ TEST_P(LabellingInference, DecidesBetweenClassesAndTargets) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, LabellingInference,
-                         testing::Values(LabelsCase{{"0", "1", "0"}, "", 2, {0, 1, 0}},
-                                         LabelsCase{{"-1", "+1", "-1"}, "", 2, {0, 1, 0}},
-                                         LabelsCase{{"1", "2", "3"}, "", 3, {0, 1, 2}},
-                                         LabelsCase{{"2", "0", "1.0"}, "", 3, {2, 0, 1}},
-                                         LabelsCase{{"0", "1", "3"}, "", 0, {0, 1, 3}},
-                                         LabelsCase{{"0", "1", "3"}, ",task=class", 4, {0, 1, 3}},
-                                         LabelsCase{{"3", "1", "5"}, ",task=class", 5, {2, 0, 4}},
-                                         LabelsCase{{"5", "6", "7"}, "", 0, {5, 6, 7}},
-                                         LabelsCase{{"0", "0", "0"}, "", 0, {0, 0, 0}},
-                                         LabelsCase{{"0", "1", "0.5"}, "", 0, {0, 1, 0.5F}},
-                                         LabelsCase{{"-1", "0", "1"}, "", 0, {-1, 0, 1}},
-                                         LabelsCase{{"0", "1", "0"}, ",task=value", 0, {0, 1, 0}},
-                                         LabelsCase{
-                                             {"-1", "+1", "1"}, ",task=value", 0, {-1, 1, 1}}));
+INSTANTIATE_TEST_SUITE_P(
+    Cases, LabellingInference,
+    testing::Values(LabelsCase{{"0", "1", "0"}, "", 2, {0, 1, 0}},
+                    LabelsCase{{"-1", "+1", "-1"}, "", 2, {0, 1, 0}},
+                    LabelsCase{{"1", "2", "3"}, "", 3, {0, 1, 2}},
+                    LabelsCase{{"2", "0", "1.0"}, "", 3, {2, 0, 1}},
+                    LabelsCase{{"0", "1", "3"}, "", 0, {0, 1, 3}},
+                    LabelsCase{{"0", "1", "3"}, ",task=class", 4, {0, 1, 3}},
+                    LabelsCase{{"3", "1", "5"}, ",task=class", 5, {2, 0, 4}},
+                    LabelsCase{{"4", "2", "4"}, ",task=class", 2, {1, 0, 1}},
+                    LabelsCase{{"2000", "10", "2000"}, ",task=class", 2, {1, 0, 1}},
+                    LabelsCase{{"5", "6", "7"}, "", 0, {5, 6, 7}},
+                    LabelsCase{{"0", "0", "0"}, "", 0, {0, 0, 0}},
+                    LabelsCase{{"0", "1", "0.5"}, "", 0, {0, 1, 0.5F}},
+                    LabelsCase{{"-1", "0", "1"}, "", 0, {-1, 0, 1}},
+                    LabelsCase{{"0", "1", "0"}, ",task=value", 0, {0, 1, 0}},
+                    LabelsCase{{"-1", "+1", "1"}, ",task=value", 0, {-1, 1, 1}}));
 
 TEST(LabellingInference, TreatsMoreThanAHundredValuesAsTargets) {
   const TemporaryFolder folder;

@@ -51,6 +51,34 @@ TEST(Summary, WarnsOfClassesThatLookLikeRatings) {
   EXPECT_FALSE(contains(starling(folder, "train --data digits:n=100" + flags).out, note));
 }
 
+/// As in data sets that write benign and malignant as 2 and 4.
+TEST(Summary, SaysHowToReadFewNumbersAsClasses) {
+  const Folder folder;
+  std::string text = "x,y\n";
+  for (int i = 0; i < 80; ++i)
+    text += std::to_string(i % 2 == 0 ? i : -i) + (i % 2 == 0 ? ",2\n" : ",4\n");
+  folder.write("cells.csv", text);
+  const ProgramResult values =
+      starling(folder, "train --data csv:cells.csv --quiet --workers 2 --steps 2 --save values");
+  EXPECT_TRUE(contains(values.out,
+                       "the labels are whole numbers, read as real targets; as classes "
+                       "with csv:cells.csv,task=class"))
+      << values.out << values.err;
+  const ProgramResult classes = starling(
+      folder,
+      "train --data csv:cells.csv,task=class --model logistic --quiet --workers 2 --epochs "
+      "20 --save m");
+  ASSERT_EQ(classes.code, 0) << classes.err;
+  const ProgramResult predicted = starling(folder, "predict m --data csv:cells.csv");
+  ASSERT_EQ(predicted.code, 0) << predicted.err;
+  EXPECT_TRUE(contains(predicted.out, ",2")) << predicted.out;
+  folder.write("other.csv", "x,y\n1,3\n");
+  const ProgramResult other = starling(folder, "evaluate m --data csv:other.csv");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_TRUE(contains(other.err, "has a class '3' in record 1, but the training data have none"))
+      << other.err;
+}
+
 TEST(Summary, NamesTheFileOfALongNet) {
   const Folder folder;
   folder.write("net.toml",
