@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <future>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "starling/tools/cluster/keys/address.hpp"
 #include "starling/tools/cluster/keys/key_store.hpp"
 #include "starling/tools/program/interrupt.hpp"
+#include "starling/tools/program/line_writer.hpp"
 #include "starling/tools/program/process.hpp"
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/train/commands.hpp"
@@ -315,9 +315,10 @@ Result<int> node_command(const Registry& registry, const Settings& settings) {
   const auto handover = parse_handover(settings);
   if (!handover) return handover.error();
   options->prepare_job = job_preparer(registry);
+  LineWriter log_writer{STDERR_FILENO};
   if (location_of(settings, "quiet").empty())
-    options->log = [](const std::string& line) {
-      std::fprintf(stderr, "%s %s\n", print_utc(utc_now_us()).c_str(), printable(line).c_str());
+    options->log = [&log_writer](const std::string& line) {
+      log_writer.write(print_utc(utc_now_us()) + " " + printable(line));
     };
   raise_descriptor_limit();
   if (options->log && !wire::secrets_are_locked())
