@@ -128,8 +128,8 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_paths.hpp @ONLY CONTE
 #define STARLING_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
 #define STARLING_DATA_DIR "@PROJECT_SOURCE_DIR@/../shared/data"
 ]])
-# The tests' own code need not be fast. -Og instead of -O2 halves the time to compile it; -O0 takes
-# longer, because inline functions are compiled that are not inlined. Under AddressSanitizer -O0 saves
+# The tests' own code need not be fast. -Og instead of -O2 halves the time to compile it. -O0 takes
+# longer, because it compiles each inline function that is called. Under AddressSanitizer -O0 saves
 # a third. Under ThreadSanitizer, -O0 would save only a tenth, and double the time that the tests run.
 set(tests_options $<$<CONFIG:RelWithDebInfo>:-Og>)
 if(STARLING_SANITIZE MATCHES address)

@@ -43,7 +43,7 @@ Result<void> check_training_rows(const StoredModel& stored, const AnyData& train
   const auto scaled = notes.shape ? scale_like(*notes.shape, train) : Result{train};
   if (!scaled) return scaled.error();
   if (fingerprint(*scaled) == *notes.train_hash) return {};
-  return Error{notes.data.data + ": has other rows than when " + stored.path +
+  return Error{notes.data.data + ": is read as other rows than when " + stored.path +
                " was trained, so its test part may have rows that the model knows; valid: the data "
                "as it was, or --data SOURCE for data that the model does not know"};
 }

@@ -187,7 +187,7 @@ void Training::leave(const Context& context) {
   run_exchange(context, [](auto& exchange, const auto& c) {
     if constexpr (requires { exchange.leave(c); }) exchange.leave(c);
   });
-  stop(context);
+  run_worker(context, [](auto& worker, const auto& c) { worker.leave(c); });
 }
 
 void Training::on_timer(const Context& context, std::uint32_t key) {

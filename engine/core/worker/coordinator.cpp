@@ -47,6 +47,7 @@ void Coordinator::on(const Context& context, const Arrived& arrived) {
 
 void Coordinator::on(const Context& context, const Ended& ended) {
   if (!workers_.at(ended.worker).alive) return;
+  workers_[ended.worker].has_ended = !ended.leaves;
   if (ended.step > workers_[ended.worker].step) set_step(ended.worker, ended.step);
   stop_tracking(ended.worker);
   workers_[ended.worker].step = barrier::finished;
@@ -129,8 +130,7 @@ Step Coordinator::entry_step() const {
 
 /// Workers that have left do not count: they may have ended only because they left.
 bool Coordinator::has_ended_worker() const {
-  return std::ranges::any_of(live_workers_,
-                             [&](MemberId id) { return workers_[id].step == barrier::finished; });
+  return std::ranges::any_of(live_workers_, [&](MemberId id) { return workers_[id].has_ended; });
 }
 
 void Coordinator::on(const Context& context, const Stop&) {

@@ -89,6 +89,8 @@ class Coordinator {
     /// `finished` when the worker does not run or has not reported its step yet.
     Step step = barrier::finished;
     bool alive = true;
+    /// True if the worker has ended, and not because its member leaves.
+    bool has_ended = false;
     /// True from its joining until it is first sent Proceed or Stop.
     bool entering = false;
     bool waiting = false;

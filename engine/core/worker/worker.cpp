@@ -275,7 +275,7 @@ void Worker::finish(const Context& context) {
 
 void Worker::send_ended(const Context& context) const {
   context.out.push_back(EndWrites{step_});
-  if (!gate_) context.send(ToCoordinator{}, Ended{options_.id, step_});
+  if (!gate_) context.send(ToCoordinator{}, Ended{options_.id, step_, is_leaving_});
   context.out.push_back(Done{step_});
 }
 
@@ -283,6 +283,11 @@ void Worker::on(const Context& context, const Stop&) {
   stopping_ = true;
   if (phase_ == Phase::waiting || phase_ == Phase::entering || phase_ == Phase::held)
     finish(context);
+}
+
+void Worker::leave(const Context& context) {
+  is_leaving_ = true;
+  on(context, Stop{});
 }
 
 void Worker::on_workers(const Context& context, WorkerConfiguration next) {

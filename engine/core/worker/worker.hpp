@@ -114,6 +114,8 @@ class Worker {
 
   void on(const Context& context, const Proceed& proceed);
   void on(const Context& context, const Stop& stop);
+  /// The worker's member leaves: as Stop.
+  void leave(const Context& context);
   void on(const Context& context, const HandIn& hand_in);
   void on(const Context& context, const StepQuery& query);
   void on(const Context& context, const StepAnswer& answer);
@@ -230,6 +232,7 @@ class Worker {
   std::optional<MemberId> awaited_;
   std::uint64_t samples_;
   bool stopping_ = false;
+  bool is_leaving_ = false;
   /// True while the worker announces itself (Enter).
   bool is_entry_ = false;
   /// The number of samples of the update that is being written.

@@ -26,11 +26,12 @@ class ColumnFinder {
 
  private:
   /// Without a header, takes id=N and ignore=N from the training data's source, unless this source
-  /// names such columns, or has too few columns to have them.
+  /// names such columns, or the file has too few columns to have them.
   void inherit_unused();
   Result<void> find_id();
   Result<void> find_label();
-  /// Returns the option `label`, or else without a header that of the training data's source.
+  /// Returns the option `label`, or else that of the training data's source. A file without a
+  /// header takes no name from there.
   [[nodiscard]] std::optional<std::string> label_option() const;
   Result<void> find_ignored();
   Result<void> find_categories();
@@ -86,20 +87,33 @@ void ColumnFinder::inherit_unused() {
   const CsvSource* training = source_.training_source.get();
   if (training == nullptr || !rows_.header().empty()) return;
   if (!source_.id.empty() || !source_.ignored.empty()) return;
-  const std::size_t unused = training->ignored.size() + (training->id.empty() ? 0 : 1);
-  if (count_ < count_training_columns() + unused) return;
-  source_.id = training->id;
-  source_.ignored = training->ignored;
+  std::vector<std::string> names = training->ignored;
+  if (!training->id.empty()) names.push_back(training->id);
+  std::vector<std::uint64_t> numbers;
+  for (const std::string& name : names)
+    if (const auto number = parse_count(name)) numbers.push_back(*number);
+  const bool has_label = source_.label && source_.label != "none";
+  const std::size_t without_label = count_training_columns() + names.size();
+  if (numbers.size() < names.size() || count_ < without_label + (has_label ? 1 : 0)) return;
+  // In a file without labels, the columns behind that of the training file's labels move forward.
+  std::uint64_t label = UINT64_MAX;
+  if (training->label == "first") label = 1;
+  if (const auto number = parse_count(training->label.value_or(""))) label = *number;
+  for (std::uint64_t& number : numbers)
+    if (count_ == without_label && !has_label && number > label) --number;
+  if (!training->id.empty()) {
+    source_.id = std::to_string(numbers.back());
+    numbers.pop_back();
+  }
+  for (const std::uint64_t number : numbers) source_.ignored.push_back(std::to_string(number));
 }
 
 std::optional<std::string> ColumnFinder::label_option() const {
   const CsvSource* training = source_.training_source.get();
   if (source_.label || training == nullptr || training->label == "none") return source_.label;
-  const auto& header = rows_.header();
-  const bool is_known = header.empty() || !training->label || training->label == "first" ||
-                        training->label == "last" ||
-                        std::ranges::count(header, *training->label) > 0;
-  return is_known ? training->label : std::nullopt;
+  const bool is_name = training->label && training->label != "first" && training->label != "last" &&
+                       !parse_count(*training->label);
+  return is_name && rows_.header().empty() ? std::nullopt : training->label;
 }
 
 /// Finds the column of row names. Programs that write tables often put the numbers of the rows into

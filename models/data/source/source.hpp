@@ -85,8 +85,9 @@ struct CsvSource {
   /// The training data, whose columns, categories and labels the file must have; nullptr if the
   /// file itself is the training data. Not part of the printed text.
   std::shared_ptr<const Table> training_table = nullptr;
-  /// The source of the training data if that was CSV, too: without a header, `label`, `id` and
-  /// `ignored` are its, unless this source names its own. Not part of the printed text.
+  /// The source of the training data if that was CSV, too. Where this source names none, `label` is
+  /// that of the training data and, without a header, `id` and `ignored` are. Not part of the
+  /// printed text.
   std::shared_ptr<const CsvSource> training_source = nullptr;
   bool operator==(const CsvSource&) const = default;
 };

@@ -110,26 +110,24 @@ TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneDiedBeginAtItsStep) {
 
 /// A worker ends when its node leaves, too: the job goes on with those that join later.
 TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneLeftBeginAtItsStep) {
-  for (const bool has_left : {false, true}) {
+  enum class Fate { has_ended, leaves, has_left };
+  for (const Fate fate : {Fate::has_ended, Fate::leaves, Fate::has_left}) {
     Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}}};
     add_founders(core, {3});
     Random random{1};
     Effects effects;
     const Context context{1ms, random, effects};
     core.on(context, Arrived{0, 4});
-    core.on(context, Ended{0, 4});
-    if (has_left) core.on_members(context, {0}, {});
+    core.on(context, Ended{0, 4, fate == Fate::leaves});
+    if (fate == Fate::has_left) core.on_members(context, {0}, {});
     core.on_members(context, {}, {1});
     effects.clear();
     core.on(context, WorkerStatus{.member = 1, .phase = WorkerStatus::Phase::entering});
     ASSERT_EQ(effects.size(), 1U);
     const Message& message = std::get<Send>(effects.front()).message;
-    if (has_left) {
-      ASSERT_TRUE(std::holds_alternative<Proceed>(message));
-      EXPECT_EQ(std::get<Proceed>(message).step, 4U);
-    } else {
-      EXPECT_TRUE(std::holds_alternative<Stop>(message)) << "worker 0 has made all steps";
-    }
+    ASSERT_TRUE(std::holds_alternative<Proceed>(message));
+    EXPECT_EQ(std::get<Proceed>(message).step,
+              fate == Fate::has_ended ? barrier::finished : Step{4});
   }
 }
 

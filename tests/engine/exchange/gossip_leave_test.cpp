@@ -112,6 +112,12 @@ TEST_F(GossipLeaveTest, NoWeightIsLostInAnyOrder) {
     deliver_all();
     EXPECT_NEAR(weight(stays), 6, 1e-12);
     for (MemberId id = 0; id < 6; ++id) EXPECT_TRUE(exchange(id).may_leave()) << id;
+    for (MemberId id = 0; id < 6; ++id)
+      if (id != stays) remove(id);
+    adopt(stays);
+    deliver_all();
+    EXPECT_NEAR(weight(stays), 6, 1e-12);
+    EXPECT_TRUE(exchange(stays).answers_for(0));
   }
 }
 

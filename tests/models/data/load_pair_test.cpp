@@ -75,14 +75,28 @@ TEST(LoadPair, RecognisesAFileWithoutLabelsByItsNumberOfColumns) {
     std::get<CsvSource>(test.kind).training_table =
         std::make_shared<const Table>(2, 0, Table::Dense{}, std::vector<float>{});
     const auto table = load_test(test, 1, Labelling{});
-    if (text[0] == '9') {
-      EXPECT_EQ(message_of(table), "no error");
-      continue;
-    }
-    ASSERT_TRUE(table) << message_of(table);
-    EXPECT_EQ(table->features(), 2U);
-    EXPECT_EQ(table->dense_row(0)[1], 5);
+    ASSERT_TRUE(table) << text << message_of(table);
+    EXPECT_EQ(table->features(), 2U) << text;
+    EXPECT_EQ(table->dense_row(0)[0], 4) << text << "the id 9 moves forward with the label gone";
+    EXPECT_EQ(table->dense_row(0)[1], 5) << text;
+    EXPECT_FALSE(table->has_labels) << text;
   }
+}
+
+TEST(LoadPair, TakesNoColumnsThatTheTestFileCannotHave) {
+  const TemporaryFolder folder;
+  const auto own_label = pair_of(folder, "csv", "1,7,9.5\n2,6,8\n", "4,5.5\n",
+                                 ",id=1,label=last,task=value", ",label=last,task=value");
+  ASSERT_TRUE(own_label) << message_of(own_label);
+  EXPECT_EQ(own_label->test.dense_row(0)[0], 4) << "the test file has no ids";
+  const auto named = pair_of(folder, "csv", "n,x,y\n1,7,9.5\n2,6,8\n", "4,5.5\n",
+                             ",id=n,label=y,task=value", ",task=value");
+  ASSERT_TRUE(named) << message_of(named);
+  EXPECT_EQ(named->test.label(0), 5.5F) << "the last column";
+  EXPECT_NE(message_of(pair_of(folder, "csv", "9.5,7\n8,6\n", "y,p\n4,5\n", ",label=1,task=value",
+                               ",task=value"))
+                .find("no column is named '1'"),
+            std::string::npos);
 }
 
 TEST(LoadPair, ReadsTestLabelsByTheTrainingLabelling) {

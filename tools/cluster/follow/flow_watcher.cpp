@@ -36,8 +36,12 @@ FlowWatcher::End FlowWatcher::run() {
   if (end != End::done) return end;
   if (fetch_result()) return End::done;
   if (is_stopping_ || was_stopped()) return End::stopped;
-  why_ = "the flow has ended, and no node that answers has sent its result";
-  return End::not_fetched;
+  if (has_silent_node_) {
+    why_ = "the flow has ended, and no node that answers has sent its result";
+    return End::not_fetched;
+  }
+  why_ = "the flow has ended, and no node has its result any more";
+  return End::failed;
 }
 
 FlowWatcher::End FlowWatcher::follow() {
@@ -93,8 +97,11 @@ void FlowWatcher::show_progress() {
 }
 
 bool FlowWatcher::fetch_result() {
-  for (const auto& [node, address] : follower_.answering_nodes()) {
+  const auto nodes = follower_.answering_nodes();
+  has_silent_node_ = nodes.size() < follower_.member_nodes().size();
+  for (const auto& [node, address] : nodes) {
     auto result = client_.ask_for<wire::FlowResult>(address, wire::GetResult{job_}, result_timeout);
+    has_silent_node_ |= !result;
     if (!result || !result->is_known) continue;
     outcome_.lines = result->lines;
     outcome_.first_lines = std::move(result->first_lines);

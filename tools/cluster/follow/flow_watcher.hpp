@@ -24,7 +24,7 @@ class FlowWatcher {
     done,
     /// The flow was stopped before it had a result.
     stopped,
-    /// The flow has failed.
+    /// The flow has failed, or its result was lost with the nodes that had it.
     failed,
     /// The flow has ended, but no node has sent its result. A node that was silent may have it.
     not_fetched,
@@ -87,6 +87,8 @@ class FlowWatcher {
   FlowStages stages_;
   WorkerFates workers_;
   std::string why_;
+  /// True if a node of the flow has not answered a question for the result.
+  bool has_silent_node_ = false;
   bool is_stopping_ = false;
   Clock::time_point start_ = Clock::now();
   RunOutcome outcome_;

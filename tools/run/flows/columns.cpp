@@ -140,13 +140,14 @@ const std::string& column_at(const std::vector<std::string>& columns, std::size_
 
 NumberKey number_key_at(const std::vector<std::string>& columns, std::size_t index) {
   const double number = number_at(columns, index);
-  const double magnitude = std::abs(number);
-  if (magnitude < 0x1p53 || magnitude >= 0x1p63) return {number, 0};
+  if (std::abs(number) < 0x1p53) return {number, 0};
   const std::string_view text = without_plus(trim(columns[index]));
   std::int64_t whole = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
-  if (error != std::errc{} || end != text.data() + text.size())
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    if (std::abs(number) >= 0x1p63) return {number, 0};
     whole = static_cast<std::int64_t>(number);
+  }
   constexpr std::int64_t rest_mask = 2047;
   return {static_cast<double>(whole & ~rest_mask), whole & rest_mask};
 }
