@@ -173,7 +173,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"OptimizerOption",
                 "train --optimizer adam:rate=1",
                 {"--optimizer: adam: unknown option 'rate'", "lr"}},
-        BadLine{"Momentum", "train --optimizer sgd:momentum=1", {"--optimizer: ", "below 1"}},
+        BadLine{"Momentum",
+                "train --optimizer sgd:momentum=1",
+                {"--optimizer: ", "valid: 0 to 0.9999999"}},
         BadLine{
             "WordWithValue",
             "train --optimizer sgd:lr=0.1,momentum=0.9,nesterov=true",
