@@ -104,7 +104,8 @@ struct RangeState {
 struct Ended {
   MemberId worker;
   Step step;
-  /// True if its member is leaving the job, so that nothing is to be handed over to it.
+  /// True if its member is leaving the job: others hand nothing over to it, and the worker may have
+  /// ended before its last step.
   bool leaves = false;
   static constexpr std::string_view name = "ended";
   static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step, m.leaves); }

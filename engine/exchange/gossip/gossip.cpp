@@ -208,14 +208,13 @@ void GossipExchange::leave(const Context& context) {
 void GossipExchange::on(const Context& context, const Ended& ended) {
   const Member* worker = configuration().find(ended.worker);
   if (worker == nullptr || ranges() == 0) return;
+  const auto former = successor(configuration());
   ended_.insert({worker->id, worker->incarnation});
+  if (ended.leaves) leaving_.insert({worker->id, worker->incarnation});
   if (ended_at_) {
-    const auto former = heir(configuration());
-    if (ended.leaves) leaving_.insert({worker->id, worker->incarnation});
-    must_hand_over_ |= heir(configuration()) != former;
+    must_hand_over_ |= successor(configuration()) != former;
     return hand_over(context);
   }
-  if (ended.leaves) leaving_.insert({worker->id, worker->incarnation});
   for (Transfer& transfer : transfers_)
     if (transfer.target.id == ended.worker) transfer.next = ranges();
   send_next(context);
@@ -227,7 +226,8 @@ bool GossipExchange::has_weight() const {
 
 /// Returns the worker to which those that end hand over: the one with the lowest id, which answers
 /// for the model, of those that are not leaving. Absent if all are.
-std::optional<MemberIncarnation> GossipExchange::heir(const Configuration& configuration) const {
+std::optional<MemberIncarnation> GossipExchange::successor(
+    const Configuration& configuration) const {
   std::optional<MemberIncarnation> first;
   for (const Member& member : configuration.members) {
     const MemberIncarnation worker{member.id, member.incarnation};
@@ -237,19 +237,19 @@ std::optional<MemberIncarnation> GossipExchange::heir(const Configuration& confi
   return first;
 }
 
-/// True once heir() has all that this worker's copy contains.
+/// True once successor() has all that this worker's copy contains.
 bool GossipExchange::may_leave() const {
   if (ranges() == 0 || !has_configuration()) return true;
-  const auto target = heir(configuration());
+  const auto target = successor(configuration());
   if (!target || *target == self()) return true;
   return ended_at_ && transfers_.empty() && !must_hand_over_ && !has_weight();
 }
 
-/// If the worker has ended, sends all that it knows and all the weight that it has to heir(). The
-/// values stay here as a copy without weight, for the case that the other one dies.
+/// If the worker has ended, sends all that it knows and all the weight that it has to successor().
+/// The values stay here as a copy without weight, for the case that the other one dies.
 void GossipExchange::hand_over(const Context& context) {
   if (!ended_at_ || !transfers_.empty()) return;
-  const auto target = heir(configuration());
+  const auto target = successor(configuration());
   if (!target || *target == self()) return;
   if (!std::exchange(must_hand_over_, false) && !has_weight()) return;
   transfers_.push_back({.step = *ended_at_, .target = *target, .in_flight = 1});
@@ -275,7 +275,7 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
     for (const MemberIncarnation& other : others())
       if (!before->contains(other.id, other.incarnation))
         context.send(other.id, Ended{self().id, *ended_at_, is_leaving_});
-    must_hand_over_ |= heir(*next) != heir(*before);
+    must_hand_over_ |= successor(*next) != successor(*before);
   }
   std::erase_if(ended_, is_gone);
   std::erase_if(leaving_, is_gone);

@@ -121,7 +121,8 @@ class GossipExchange : public WorkerModel {
   void send(const Context& context, MemberId to, RangeId range, Step step, double weight);
   [[nodiscard]] Slice round_to_send(RangeId range, double weight);
   void add(const Context& context, MemberId from, const PushSum& sent);
-  [[nodiscard]] std::optional<MemberIncarnation> heir(const Configuration& configuration) const;
+  [[nodiscard]] std::optional<MemberIncarnation> successor(
+      const Configuration& configuration) const;
   void hand_over(const Context& context);
 
   GossipSettings settings_;
@@ -129,7 +130,7 @@ class GossipExchange : public WorkerModel {
   std::vector<Weight> weights_;
   /// The workers that have made their last step, as far as this one knows.
   std::set<MemberIncarnation> ended_;
-  /// Workers that have ended because their members leave.
+  /// The workers among these whose members leave.
   std::set<MemberIncarnation> leaving_;
 
   /// The step that does not count yet.
@@ -139,7 +140,7 @@ class GossipExchange : public WorkerModel {
   /// The worker's last step, once it has ended.
   std::optional<Step> ended_at_;
   bool is_leaving_ = false;
-  /// True if the worker has ended, and heir() may lack what it knows.
+  /// True if the worker has ended, and successor() may lack what it knows.
   bool must_hand_over_ = false;
 };
 

@@ -138,16 +138,19 @@ Result<const CsvRows::Cells*> CsvRows::next() {
   return cells;
 }
 
+/// True if a line of spaces and tabs has the separators of a row, which are tabs then.
+bool CsvRows::is_row_of_empty_cells(std::string_view blank) const {
+  const auto separators = static_cast<std::size_t>(std::ranges::count(blank, separator_));
+  return separators > 0 && separators + 1 == columns_;
+}
+
 Result<const CsvRows::Cells*> CsvRows::read_line() {
   while (true) {
     const auto line = lines_.next();
     if (!line) return line.error();
     if (!*line) return nullptr;
     const bool is_first = columns_ == 0;
-    // Tabs alone may also be a row of empty cells.
-    const auto separators = static_cast<std::size_t>(std::ranges::count(**line, separator_));
-    const bool is_row = !is_first && separators > 0 && separators + 1 == columns_;
-    if (trim(**line).empty() && !is_row) continue;
+    if (trim(**line).empty() && (is_first || !is_row_of_empty_cells(**line))) continue;
     if (is_first && ((**line).starts_with("\xff\xfe") || (**line).starts_with("\xfe\xff")))
       return error("is UTF-16; valid: UTF-8, as `iconv -f UTF-16 -t UTF-8` writes it");
     if ((is_first || source_.has_comments) && (**line).starts_with('#')) continue;

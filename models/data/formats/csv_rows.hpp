@@ -73,6 +73,7 @@ class CsvRows {
   /// Returns the cells of the next line that is neither blank nor a comment; null at the end of the
   /// file.
   Result<const Cells*> read_line();
+  [[nodiscard]] bool is_row_of_empty_cells(std::string_view blank) const;
   /// Refuses a line whose cells would take too much memory.
   [[nodiscard]] Result<void> check_memory(std::string_view line) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "starling/base/text.hpp"
 
@@ -115,14 +116,21 @@ Result<void> map_to_numbers(RawTable& raw, const Labelling& labelling) {
 
 /// The labels are numbers. Turns them into indices of the names that are these numbers.
 Result<void> map_to_named_numbers(RawTable& raw, const std::vector<std::string>& names) {
+  std::vector<float> numbers;
+  for (const std::string& name : names) {
+    const auto number = parse_number(name);
+    numbers.push_back(number ? static_cast<float>(*number)
+                             : std::numeric_limits<float>::quiet_NaN());  // equals no label
+  }
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
-    const std::string name = print_number(static_cast<double>(raw.labels[row]));
-    const auto at = std::ranges::find(names, name);
-    if (at == names.end())
+    const auto at = std::ranges::find(numbers, raw.labels[row]);
+    if (at == numbers.end()) {
+      const std::string name = print_number(static_cast<double>(raw.labels[row]));
       return Error{raw.source + ": has a class '" + name + "' in record " +
                    std::to_string(row + 1) + ", but the training data have none; " +
                    suggest(name, names)};
-    raw.labels[row] = static_cast<float>(at - names.begin());
+    }
+    raw.labels[row] = static_cast<float>(at - numbers.begin());
   }
   return {};
 }

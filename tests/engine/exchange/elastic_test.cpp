@@ -257,14 +257,7 @@ TEST_F(ElasticTest, NothingAppearsOrGetsLost) {
         write(id, ++steps[id]);
         for (double& sum : expected) sum += 1;
       } else if (!in_flight_.empty()) {
-        // Messages from one member to another come in order.
-        const InFlight drawn = in_flight_[random_.below(in_flight_.size())];
-        const auto first = std::ranges::find_if(in_flight_, [&](const InFlight& message) {
-          return message.from == drawn.from && message.sent.to == drawn.sent.to;
-        });
-        const InFlight message = *first;
-        in_flight_.erase(first);
-        deliver(message);
+        deliver_one_in_order();
       }
     }
     deliver_all();

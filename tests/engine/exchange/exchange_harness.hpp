@@ -143,6 +143,16 @@ class ExchangeHarness : public testing::Test {
           message.sent.message);
     });
   }
+  /// Delivers a random message. Messages from one member to another arrive in order.
+  void deliver_one_in_order() {
+    const InFlight drawn = in_flight_[random_.below(in_flight_.size())];
+    const auto first = std::ranges::find_if(in_flight_, [&](const InFlight& message) {
+      return message.from == drawn.from && message.sent.to == drawn.sent.to;
+    });
+    const InFlight message = *first;
+    in_flight_.erase(first);
+    deliver(message);
+  }
   /// Delivers the messages to `to` that are in flight now.
   void deliver(MemberId to) {
     for (InFlight& message : std::exchange(in_flight_, {})) {

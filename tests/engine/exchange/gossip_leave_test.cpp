@@ -23,20 +23,10 @@ class GossipLeaveTest : public ExchangeHarness<GossipExchange> {
   void leave(MemberId id) {
     run(id, [](auto& e, const auto& c) { e.leave(c); });
   }
-  /// Delivers a message. Messages from one worker to another arrive in order.
-  void deliver_one() {
-    const InFlight drawn = in_flight_[random_.below(in_flight_.size())];
-    const auto first = std::ranges::find_if(in_flight_, [&](const InFlight& message) {
-      return message.from == drawn.from && message.sent.to == drawn.sent.to;
-    });
-    const InFlight message = *first;
-    in_flight_.erase(first);
-    deliver(message);
-  }
   void deliver_all() {
     for (int count = 0; !in_flight_.empty(); ++count) {
       ASSERT_LT(count, 10'000) << "weight goes round in circles";
-      deliver_one();
+      deliver_one_in_order();
     }
   }
 };
@@ -103,7 +93,7 @@ TEST_F(GossipLeaveTest, NoWeightIsLostInAnyOrder) {
       else if (kind == 2 && !has_ended[id] && written_[id] == writes[id])
         write(id, static_cast<Step>(++writes[id]));
       else if (!in_flight_.empty())
-        deliver_one();
+        deliver_one_in_order();
     }
     for (MemberId id = 0; id < 6; ++id)
       if (!has_ended[id]) end(id);
