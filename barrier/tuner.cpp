@@ -23,6 +23,8 @@ constexpr double progress_sample_level_first = -2;
 /// How far an error of 1 moves log2(beta) under a target of waiting, and log2(1 + s).
 constexpr double waiting_gain = 0.05;
 constexpr double staleness_gain = 0.15;
+/// How far log2(1 + s) moves if the error rises by 1.
+constexpr double staleness_damping = 0.45;
 /// How far a draw raises log2(beta) if s does not hold, and lowers it if s does.
 constexpr double sample_rise = 0.1;
 constexpr double sample_fall = sample_rise / 8;
@@ -81,21 +83,27 @@ void steer_progress(TunerState& state, const Observation& seen) {
   steer_waiting(state.waiting_share, state, seen);
 }
 
+/// Returns how far a mean lag is above the target; at most 1, and at least -1 if it is below.
+double staleness_error(const Tuned& rule, double mean_lag) {
+  return std::clamp(1.5 * (mean_lag - rule.target) / (rule.target + 0.5), -1.0, 1.0);
+}
+
 /// Staleness: beta is as large as makes the bound s hold among the others that the worker sees, and
-/// an integral controller moves log2(1 + s). s rises only while it is near the lags that the worker
-/// sees, because a larger s changes nothing else.
-void steer_staleness(const Tuned& rule, TunerState& state, const Observation& seen) {
+/// a proportional and integral controller moves log2(1 + s). Its integral lets s rise only while s
+/// is near the lags that the worker sees, because a larger s changes nothing else.
+void steer_staleness(const Tuned& rule, double former_lag, TunerState& state,
+                     const Observation& seen) {
   if (seen.answers == 0) return;
   const double s = state.staleness();
   const bool holds = seen.largest_lag <= 1.5 * s + 2;
   state.sample_level = std::clamp(state.sample_level + (holds ? -sample_fall : sample_rise),
                                   staleness_sample_level_min, sample_level_max);
-  const double error =
-      std::clamp(1.5 * (*state.mean_lag - rule.target) / (rule.target + 0.5), -1.0, 1.0);
+  const double error = staleness_error(rule, *state.mean_lag);
+  double level =
+      state.staleness_level - staleness_damping * (error - staleness_error(rule, former_lag));
   const bool binds = seen.waited > 0 || 2 * seen.largest_lag >= s;
-  if (error > 0 || binds)
-    state.staleness_level = std::clamp(state.staleness_level - staleness_gain * error, 0.0,
-                                       std::log2(1.0 + Tuned::staleness_max));
+  if (error > 0 || binds) level -= staleness_gain * error;
+  state.staleness_level = std::clamp(level, 0.0, std::log2(1.0 + Tuned::staleness_max));
 }
 
 /// Returns the whole number to use now, such that the numbers used have the mean `value`.
@@ -170,17 +178,17 @@ TunerState first_state(const Tuned& rule) {
 }
 
 TunerState next(const Tuned& rule, TunerState state, const Observation& seen) {
+  const double former_lag = state.mean_lag.value_or(seen.mean_lag);
   if (seen.answers > 0) {
     const auto answers = static_cast<double>(seen.answers);
-    const double mean = state.mean_lag.value_or(seen.mean_lag);
-    state.mean_lag = mean + answers / (answers + lag_window) * (seen.mean_lag - mean);
+    state.mean_lag = former_lag + answers / (answers + lag_window) * (seen.mean_lag - former_lag);
   }
   if (rule.measure == Tuned::Measure::waiting)
     steer_waiting(rule.target, state, seen);
   else if (rule.measure == Tuned::Measure::progress)
     steer_progress(state, seen);
   else
-    steer_staleness(rule, state, seen);
+    steer_staleness(rule, former_lag, state, seen);
   return state;
 }
 

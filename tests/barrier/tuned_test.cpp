@@ -147,6 +147,19 @@ TEST(Tuner, LowersSWhileTheLagIsTooLargeAndEnlargesTheSampleIfSDoesNotHold) {
   EXPECT_GT(state.beta(), 4 * beta_before);
 }
 
+/// The bound must fall before the lag is above the target, or the lag overshoots it.
+TEST(Tuner, LowersTheBoundWhileTheLagRisesTowardsItsTarget) {
+  TunerState state = first_state(staleness_3);
+  const auto seen = [](double mean) {
+    return Observation{.step_time = 1, .answers = 8, .mean_lag = mean, .largest_lag = 4};
+  };
+  for (int i = 0; i < 3; ++i) state = next(staleness_3, state, seen(1.5));
+  const TunerState rising = next(staleness_3, state, seen(4));
+  ASSERT_LT(rising.mean_lag, staleness_3.target);
+  EXPECT_LT(rising.staleness(), state.staleness());
+  EXPECT_GT(next(staleness_3, state, seen(1.5)).staleness(), state.staleness());
+}
+
 TEST(Tuner, RaisesSOnlyWhileItBinds) {
   Observation seen{.step_time = 1, .waited = 0, .answers = 8, .mean_lag = 0.5, .largest_lag = 1};
   TunerState state = first_state(staleness_3);
