@@ -192,8 +192,11 @@ Result<void> check(const Barrier& barrier, std::size_t workers) {
   if (!barrier.sample || *barrier.sample < workers) return {};
   std::string valid = workers > 1 ? "0 to " + std::to_string(workers - 1) : "0";
   return Error{"barrier " + print(barrier) + ": beta=" + std::to_string(*barrier.sample) +
-               " others cannot be drawn among " + std::to_string(workers) +
-               (workers == 1 ? " worker" : " workers") + "; valid: beta = " + valid + ", as in " +
+               (workers == 1
+                    ? ", but a lone worker has no others"
+                    : ", but each of " + std::to_string(workers) + " workers has " +
+                          std::to_string(workers - 1) + (workers == 2 ? " other" : " others")) +
+               "; valid: beta = " + valid + ", as in " +
                print(sampled(barrier.rule, workers - 1, barrier.weighting))};
 }
 

@@ -12,9 +12,9 @@ namespace {
 Result<void> check_row_length(const models::Parameter& key, std::size_t element_bytes) {
   const std::size_t elements_max = core::range_bytes_max / element_bytes;
   if (!key.row_sparse || key.row_size() <= elements_max) return {};
-  return Error{quoted_key(key.name) + ": a row of " + std::to_string(key.row_size()) +
-               " elements is longer than a range; valid: at most " + std::to_string(elements_max) +
-               ", or a dense key"};
+  return Error{quoted_key(key.name) + ": a row has " + std::to_string(key.row_size()) +
+               " elements; valid: at most " + std::to_string(elements_max) +
+               ", or a key without rows, which is not made by Tensor::by_rows"};
 }
 
 }  // namespace
@@ -57,8 +57,10 @@ Result<void> KeyTable::check_selected_rows(std::size_t k,
                                            std::span<const std::uint32_t> rows) const {
   const models::Parameter& parameter = key(k);
   if (!parameter.row_sparse)
-    return Error{quoted_key(parameter.name) +
-                 " is dense: rows are for keys made by Tensor::by_rows"};
+    return Error{
+        quoted_key(parameter.name) +
+        " is dense, so its rows cannot be selected; valid: the whole key, or a key made by "
+        "Tensor::by_rows"};
   if (!rows.empty() && rows.back() >= parameter.shape[0])
     return Error{quoted_key(parameter.name) + ": there is no row " + std::to_string(rows.back()) +
                  "; valid: 0 to " + std::to_string(parameter.shape[0] - 1)};
@@ -91,14 +93,14 @@ Result<std::vector<core::RangeRows>> KeyTable::ranges_of(const Selection& select
   std::vector<core::RangeRows> plan;
   if (!selection.rows) {
     for (auto [range_id, end] = ranges(*k); range_id < end; ++range_id)
-      plan.push_back({range_id, nullptr});
+      plan.push_back({range_id, nullptr});  // null: the whole range
     return plan;
   }
   auto rows = *selection.rows;
   std::ranges::sort(rows);
   if (auto valid = check_selected_rows(*k, rows); !valid) return std::move(valid).error();
   for (RowPiece& piece : split(*k, rows)) plan.push_back({piece.range, std::move(piece.rows)});
-  // If no row is selected, asks one range for no rows, so that the key still counts as read.
+  // An empty selection still reads the key, so the plan asks its first range for no rows.
   if (plan.empty())
     plan.push_back({ranges(*k).first, std::make_shared<const std::vector<std::uint32_t>>()});
   return plan;

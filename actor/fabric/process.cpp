@@ -37,7 +37,7 @@ Result<Process> Process::find(const ProcessClaim& claim) {
   const auto refuse = [&](const std::string& why) {
     return Error{"process " + std::to_string(claim.pid) + " cannot be written to: " + why};
   };
-  if (claim.pid <= 0) return refuse("its number is not valid");
+  if (claim.pid <= 0) return refuse("its pid is not valid");
   const auto descriptor = static_cast<int>(::syscall(SYS_pidfd_open, claim.pid, 0));
   if (descriptor < 0) return refuse(std::string{"it is not on this host: "} + std::strerror(errno));
   Process process{descriptor};
@@ -46,7 +46,7 @@ Result<Process> Process::find(const ProcessClaim& claim) {
   const iovec there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(claim.address)),
                     found.size()};
   if (::process_vm_readv(claim.pid, &here, 1, &there, 1, 0) != static_cast<ssize_t>(found.size()))
-    return refuse(std::string{"the system does not permit it (process_vm_writev: "} +
+    return refuse(std::string{"the system does not permit it (process_vm_readv: "} +
                   std::strerror(errno) + "); valid: a process of the same user on the same host");
   if (found != claim.secret || !process.is_alive()) return refuse("it is not on this host");
   return process;

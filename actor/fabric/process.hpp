@@ -1,5 +1,5 @@
-/// Other processes on this host. The provider shm copies into their memory, so a process that ends
-/// and one whose number was given to another must be told apart.
+/// Other processes on this host. libfabric's provider `shm` writes into their memory. It must not
+/// write once a process has ended, even if another process has got its pid.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace starling::fabric {
 
-/// By this, a process can show to others that it runs on their host: a random secret, and where it
-/// is in the memory of the process. A plain value.
+/// Proof that a process runs on this host: its pid, a random secret, and the secret's address in
+/// its memory. A process that can read the secret there is on the same host. A plain value.
 struct ProcessClaim {
   std::int32_t pid = 0;
   std::uint64_t address = 0;
@@ -33,7 +33,7 @@ class Process {
   Process(Process&& other) noexcept;
   Process& operator=(Process&&) = delete;
 
-  /// False once the process has ended, even if another has its number now.
+  /// False once the process has ended, even if another process has got its pid.
   [[nodiscard]] bool is_alive() const;
 
  private:

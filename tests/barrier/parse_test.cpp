@@ -61,7 +61,7 @@ TEST(Check, RefusesWeightsWithoutASample) {
       "barrier ssp:s=4: draw=speed needs a sample; valid: draw=uniform, or a sampled barrier, "
       "as pssp:s=4,beta=2");
   EXPECT_EQ(check(sampled(Ssp{4}, 4, Weighting::speed), 4).error().message,
-            "barrier pssp:s=4,beta=4,draw=speed: beta=4 others cannot be drawn among 4 workers; "
+            "barrier pssp:s=4,beta=4,draw=speed: beta=4, but each of 4 workers has 3 others; "
             "valid: beta = 0 to 3, as in pssp:s=4,beta=3,draw=speed");
 }
 

@@ -189,11 +189,11 @@ TEST(IsBsp, IsTrueForBspAndSspWithoutStaleness) {
 TEST(Check, RefusesASampleOfMoreThanAllOthers) {
   EXPECT_TRUE(check(sampled(Bsp{}, 7), 8));
   EXPECT_EQ(check(sampled(Bsp{}, 8), 8).error().message,
-            "barrier pbsp:beta=8: beta=8 others cannot be drawn among 8 workers; "
+            "barrier pbsp:beta=8: beta=8, but each of 8 workers has 7 others; "
             "valid: beta = 0 to 7, as in pbsp:beta=7");
   EXPECT_TRUE(check(sampled(Bsp{}, 0), 1));
   EXPECT_EQ(check(sampled(Ssp{4}, 1), 1).error().message,
-            "barrier pssp:s=4,beta=1: beta=1 others cannot be drawn among 1 worker; "
+            "barrier pssp:s=4,beta=1: beta=1, but a lone worker has no others; "
             "valid: beta = 0, as in pssp:s=4,beta=0");
 }
 

@@ -94,11 +94,11 @@ INSTANTIATE_TEST_SUITE_P(
             "train --data npy:x.npy,y.npy",
             {{"x.npy", four_rows}, {"y.npy", npy("<i8", "3,", little<std::int64_t>({0, 1, 0}))}},
             {"y.npy: its shape is [3]; the shape of x.npy is [4, 2]; valid: a label for each row"}},
-        RefusedLine{
-            "CutOff",
-            "inspect npy:x.npy",
-            {{"x.npy", four_rows.substr(0, 90)}},
-            {"x.npy: its header promises [4, 2] values of 4 bytes, more than the file can hold"}},
+        RefusedLine{"CutOff",
+                    "inspect npy:x.npy",
+                    {{"x.npy", four_rows.substr(0, 90)}},
+                    {"x.npy: its header promises [4, 2] values of 4 bytes, but the file is too "
+                     "short for them"}},
         RefusedLine{"NotFinite",
                     "inspect npy:x.npy",
                     {{"x.npy", npy("<f4", "1, 2", little<float>({1, NAN}))}},
@@ -112,11 +112,10 @@ INSTANTIATE_TEST_SUITE_P(
                     "train --data npz:a.npz",
                     {{"a.npz", "PK\5\6" + std::string(18, '\0')}},
                     {"a.npz: "}},
-        RefusedLine{
-            "ArchiveOfOthers",
-            "train --data npz:a.npz",
-            {{"a.npz", zip_of({{"p.npy", four_rows}, {"q.npy", four_labels}})}},
-            {"a.npz: holds no array of a usual name", "'p', 'q'", "npz:a.npz,features=NAME"}},
+        RefusedLine{"ArchiveOfOthers",
+                    "train --data npz:a.npz",
+                    {{"a.npz", zip_of({{"p.npy", four_rows}, {"q.npy", four_labels}})}},
+                    {"a.npz: no array has a usual name", "'p', 'q'", "npz:a.npz,features=NAME"}},
         RefusedLine{"ArchiveWithoutTheName",
                     "train --data npz:a.npz,features=p,labels=r",
                     {{"a.npz", zip_of({{"p.npy", four_rows}, {"q.npy", four_labels}})}},
@@ -179,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(
             "DeepFolder",
             "train --data images:pics",
             {{"pics/train/a/1.png", png_of_one_pixel}, {"pics/test/a/1.png", png_of_one_pixel}},
-            {"pics/test/a: is a folder inside one of a class", "images:pics/test"}}),
+            {"pics/test/a: is a folder inside the folder of a class", "images:pics/test"}}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(

@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--barrier: pssp: s=-1 must be a whole number >= 0"}},
         BadLine{"LargeSample",
                 "train --workers 4 --barrier pbsp:beta=4",
-                {"--barrier: ", "beta=4 others cannot be drawn among 4 workers", "beta = 0 to 3"}},
+                {"--barrier: ", "beta=4, but each of 4 workers has 3 others", "beta = 0 to 3"}},
         BadLine{"Mode", "train --mode pear", {"--mode: 'pear' is unknown", "did you mean 'peer'?"}},
         BadLine{"Recheck", "train --recheck sometimes", {"--recheck: ", "sometimes", "notify"}},
         BadLine{"RecheckUnit", "train --recheck interval:5", {"--recheck: ", "5", "20ms"}},

@@ -350,7 +350,7 @@ class CommandLine {
                              registry_};
   InspectArguments inspect_{program_, registry_};
   ChaosArguments chaos_{program_};
-  BenchArguments bench_{program_, bench_footer(registry_)};
+  BenchArguments bench_{program_, data_and_models_help(registry_)};
   KeysArguments keys_{program_};
   Command barriers_{program_, "barriers", "list the barriers"};
   Command models_{program_, "models", "list the models"};

@@ -17,38 +17,42 @@ std::string sources_help(const Registry& registry) {
   return text;
 }
 
-std::string bench_footer(const Registry& registry) {
+std::string data_and_models_help(const Registry& registry) {
   return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry);
 }
 
 std::string train_footer(const Registry& registry) {
-  return bench_footer(registry) + "\nBarriers:\n" + barriers_list(registry) +
-         "\nFlags override the job file. Ctrl-C, SIGTERM and SIGHUP stop in order and save; "
-         "Ctrl-C\nagain stops at once.\nExit codes: 0 done, 1 the job failed, 2 bad input, "
-         "130 interrupted.";
+  return data_and_models_help(registry) + "\nBarriers:\n" + barriers_list(registry) +
+         "\nFlags override the job file. Ctrl-C, SIGTERM or SIGHUP ends the job after the steps in "
+         "progress\nand saves the model; a second Ctrl-C ends the program at once.\n"
+         "Exit codes: 0 done, 1 the job failed, 2 bad input, 130 interrupted.";
 }
 
 std::string submit_footer(const Registry& registry) {
-  return train_footer(registry) + " A job that\n`" + program_name() + " stop` ends is done.";
+  return train_footer(registry) + "\nThe exit code is 0 also if `" + program_name() +
+         " stop` ended the job.";
 }
 
 std::string sim_footer(const Registry& registry) {
   return "\nBarriers:\n" + barriers_list(registry) +
-         "\nWith a job file, the job is simulated: its workers, mode, barrier, recheck, stragglers "
-         "and limits\ncount, and its delay is the step time; its keys of data and models count at\n"
-         "--level protocol only. Keys that only a simulation has stand below [sim] in the file. "
-         "Flags\noverride the file.\n"
-         "Without one: the published simulation, five barriers side by side. The same seed prints "
-         "the\nsame bytes, on any number of threads.";
+         "\nWith a job file, that job is simulated, with its delay as the time of a step. At the "
+         "step "
+         "level,\nits data only tells how many steps its epochs have, and its model is not used. "
+         "Settings that\nonly a simulation has belong to the section [sim] of the file. Flags "
+         "override the file.\n"
+         "Without a job file, the simulation of the PSP paper (arXiv 1709.07772) runs: 1000 "
+         "workers, five\nbarriers side by side. The same seed prints the same bytes, on any number "
+         "of threads.";
 }
 
 std::string twin_footer(const Registry& registry) {
-  return bench_footer(registry) + "\nBarriers:\n" + barriers_list(registry) +
+  return data_and_models_help(registry) + "\nBarriers:\n" + barriers_list(registry) +
          "\nRuns the job, then simulates it with its delay as the time of a step, and compares.\n"
-         "If a time limit ended the job, the simulation runs for the same time; if the job made\n"
-         "all its steps, until they are made. Each figure of the live run must lie between the\n"
-         "0.5 % and the 99.5 % quantile of the simulated ones, with 5 % of tolerance to either\n"
-         "side. Flags override the job file; no files are written.\n"
+         "The simulation ends as the job did: after all steps, or after the same time. Each "
+         "number\n"
+         "measured in the job must lie between the 0.5 % and the 99.5 % quantile of the\n"
+         "simulations, widened by 5 %; that of the share of waiting by one point at least.\n"
+         "Flags override the job file; no files are written.\n"
          "Exit codes: 0 as simulated, 1 not as simulated, or the job failed, 2 bad input, "
          "130 interrupted.";
 }

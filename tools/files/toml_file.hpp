@@ -10,7 +10,7 @@
 namespace starling::program {
 
 /// Parses `content` as TOML. Errors name `path` and the line. `valid` describes the expected file
-/// in errors, such as "a job file of `key = value` lines".
+/// in the error for a line with too many dots, such as "a job file of `key = value` lines".
 [[nodiscard]] Result<toml::table> parse_toml(std::string_view content, const std::string& path,
                                              const std::string& valid);
 

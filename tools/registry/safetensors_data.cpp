@@ -115,9 +115,10 @@ Result<std::size_t> feature_count(const std::string& path, const Tensor& x) {
                        "valid: 1 to " + std::to_string(features_max) + " numbers a sample");
   const auto may_be_colours = [&](std::size_t d) { return x.shape[d] == 3 || x.shape[d] == 4; };
   if (x.shape.size() == 4 && may_be_colours(1) && !may_be_colours(3) && x.shape[3] != 1)
-    return shape_error(path, x,
-                       "images with their colours first; valid: [n, height, width, channels], as "
-                       "permute(0, 2, 3, 1) of PyTorch makes it");
+    return shape_error(
+        path, x,
+        "it looks like images with the channels first; valid: [n, height, width, channels], as "
+        "permute(0, 2, 3, 1) of PyTorch makes it");
   return row;
 }
 

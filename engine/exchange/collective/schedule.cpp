@@ -12,9 +12,9 @@ std::vector<Chunk> equal_chunks(std::size_t n) {
 }
 
 Schedule with_broadcast(Schedule reduce) {
-  const std::size_t half = reduce.rounds.size();
-  reduce.rounds.reserve(2 * half);
-  for (std::size_t r = half; r-- > 0;) {
+  const std::size_t reduce_rounds = reduce.rounds.size();
+  reduce.rounds.reserve(2 * reduce_rounds);
+  for (std::size_t r = reduce_rounds; r-- > 0;) {
     Round back = reduce.rounds[r];
     for (Move& move : back) {
       std::swap(move.from, move.to);

@@ -88,7 +88,7 @@ Result<std::uint64_t> count_values(const InputFile& file, const Header& header) 
     if (count > count_max / size)
       return error(file, "its header promises " + header.shape() + " values of " +
                              std::to_string(header.value_bytes()) +
-                             " bytes, more than the file can hold");
+                             " bytes, but the file is too short for them");
     count *= size;
   }
   return count;

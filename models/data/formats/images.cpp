@@ -94,19 +94,21 @@ Result<FoundImages> find_images(const std::string& folder) {
     for (const std::string& file : top->files) found.files.push_back({file, 0});
   for (const std::string& file : top->files)
     if (!top->folders.empty() && has_image_extension(file))
-      return Error{folder + "/" + file + ": is an image beside the folders of classes; valid: " +
-                   "images inside them, or no folder if images have no labels"};
+      return Error{folder + "/" + file +
+                   ": is an image beside the folders of the classes; valid: " +
+                   "an image in one of them, or no folders if images have no labels"};
   for (std::size_t label = 0; label < found.classes.size(); ++label) {
     const std::string path = folder + "/" + found.classes[label];
-    if (printable(path) != path)
+    if (printable(found.classes[label]) != found.classes[label])
       return Error{printable(path) +
-                   ": the folder's name is not text in UTF-8; valid: another name"};
+                   ": the folder's name holds control characters, or bytes that "
+                   "are not UTF-8; valid: a name that can be printed"};
     auto inside = list_folder(path, budget);
     if (!inside) return std::move(inside).error();
     if (!inside->folders.empty())
-      return Error{
-          path + "/" + inside->folders[0] + ": is a folder inside one of a class; valid: " +
-          "one folder for each class, as in images:" + path + " if its folders are the classes"};
+      return Error{path + "/" + inside->folders[0] +
+                   ": is a folder inside the folder of a class; valid: " +
+                   "images only; if the folders in " + path + " are the classes, images:" + path};
     for (const std::string& file : inside->files)
       found.files.push_back({found.classes[label] + "/" + file, label});
   }
@@ -116,9 +118,9 @@ Result<FoundImages> find_images(const std::string& folder) {
   return found;
 }
 
-/// Returns the indices of the files in the order of the table's rows. An image at a share s of its
-/// class, for instance in the middle, comes at the share s of all rows. Thus for any n the first n
-/// rows contain the classes in about the same proportions as all rows.
+/// Returns the indices of the files in the order of the table's rows. Image k of the n images of
+/// its class has the position (k + 0.5) / n, and the rows ascend by position. Thus for any m the
+/// first m rows contain the classes in about the same proportions as all rows.
 std::vector<std::size_t> interleaved_order(const FoundImages& found) {
   std::vector<std::size_t> counts(std::max<std::size_t>(1, found.classes.size()), 0);
   std::vector<std::size_t> ranks;
@@ -187,7 +189,9 @@ Result<void> FolderReader::check_size(const Image& image, const std::string& pat
     return std::to_string(sized.height) + "x" + std::to_string(sized.width);
   };
   if (images_.empty()) {
-    const std::uint64_t values = std::uint64_t{image.height} * image.width * image.channels;
+    // The channels are chosen when all images are known; there is 1 at least.
+    const std::uint64_t channels = std::max(source_.channels, std::uint32_t{1});
+    const std::uint64_t values = std::uint64_t{image.height} * image.width * channels;
     return budget_.check_total(found_.files.size() * values * sizeof(float));
   }
   const Image& first = images_[0];

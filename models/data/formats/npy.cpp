@@ -23,9 +23,10 @@ Result<std::uint64_t> row_size(const NpyArray& x) {
     return x.shape[axis] == 3 || x.shape[axis] == 4;
   };
   if (x.shape.size() == 4 && may_be_colours(1) && !may_be_colours(3) && x.shape[3] != 1)
-    return wrong_shape(x,
-                       "images with their colours first; valid: [rows, height, width, channels], "
-                       "as x.transpose(0, 2, 3, 1) makes it");
+    return wrong_shape(
+        x,
+        "it looks like images with the channels first; valid: [rows, height, width, channels], "
+        "as x.transpose(0, 2, 3, 1) makes it");
   return row;
 }
 

@@ -157,7 +157,7 @@ Result<std::uint64_t> ArrayReader::count_values(const NpyHeader& header) const {
   for (const auto extent : header.shape) {
     if (count > count_max / extent)
       return error("its header promises " + shape + " values of " +
-                   print_count(header.type.bytes, "byte") + ", more than the file can hold");
+                   print_count(header.type.bytes, "byte") + ", but the file is too short for them");
     count *= extent;
   }
   return count;
@@ -171,8 +171,10 @@ Error ArrayReader::not_finite(const NpyHeader& header, std::uint64_t element) co
   };
   for (std::size_t i = 0; i < position.size(); ++i)
     set_axis(header.is_fortran ? i : position.size() - 1 - i);
-  return error("the value at " + print_shape(position) +
-               " is not a finite number that a float holds; ~numpy.isfinite(x) marks all such");
+  return error(
+      "the value at " + print_shape(position) +
+      " is NaN, infinite or too large for a float; ~numpy.isfinite(x.astype('float32')) marks "
+      "all of these");
 }
 
 Result<std::vector<float>> ArrayReader::read_values(const NpyHeader& header, std::uint64_t count) {

@@ -178,12 +178,13 @@ NpzSource fill_in_names(const NpzSource& source, const Archive& archive, bool is
 Result<void> check_name(const Archive& archive, const char* option, const std::string& name) {
   if (has_array(archive, name)) return {};
   if (name.empty())
-    return Error{archive.path() +
-                 ": holds no array of a usual name for this use, such as X, data, " +
-                 "x_train to train on or x_test to test on, but " + archive.print_names() +
-                 "; valid: npz:" + archive.path() + "," + option + "=NAME"};
-  return Error{archive.path() + ": holds no array " + quote(name) + " (" + option + "), but " +
-               archive.print_names() + "; " + suggest(name, archive.names())};
+    return Error{
+        archive.path() +
+        ": no array has a usual name, such as X or data, x_train to train on, or x_test to " +
+        "test on; it holds " + archive.print_names() + "; valid: npz:" + archive.path() + "," +
+        option + "=NAME"};
+  return Error{archive.path() + ": holds no array " + quote(name) + " (" + option + "); " +
+               suggest(name, archive.names())};
 }
 
 }  // namespace

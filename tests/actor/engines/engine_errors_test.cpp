@@ -70,7 +70,7 @@ TEST(EngineMake, RefusesOptionsThatCannotWork) {
       "tuned:waiting=5%, or "
       "use mode central");
   EXPECT_EQ(refusal({.workers = 2, .barrier = barrier::parse("pbsp:beta=2").value(), .steps = 1}),
-            "parameter engine: barrier pbsp:beta=2: beta=2 others cannot be drawn among 2 workers; "
+            "parameter engine: barrier pbsp:beta=2: beta=2, but each of 2 workers has 1 other; "
             "valid: beta = 0 to 1, as in pbsp:beta=1");
   EXPECT_EQ(refusal({.barrier = barrier::Barrier{barrier::Predicate{}}, .steps = 1}),
             "parameter engine: barrier predicate has no function; make it by Predicate::make");
@@ -101,8 +101,8 @@ TEST(EngineMake, RefusesInvalidTensors) {
             "parameter engine: key 'a': a scalar has no rows; give it a shape, or "
             "make it dense");
   EXPECT_EQ(refusal(one_step, {Tensor<double>::by_rows("a", {2, 32'769})}),
-            "parameter engine: key 'a': a row of 32769 elements is longer than a range; "
-            "valid: at most 32768, or a dense key");
+            "parameter engine: key 'a': a row has 32769 elements; valid: at most 32768, "
+            "or a key without rows, which is not made by Tensor::by_rows");
   EXPECT_EQ(refusal(one_step, {Tensor<double>::by_rows("a", {2, 32'768})}), "accepted");
 }
 
@@ -151,8 +151,8 @@ TEST(EngineFails, IfAPushIsWrong) {
   EXPECT_EQ(failure_of_push({{"table", {1, 2, 3, 4, 5, 6, 7, 8, 9}, {{3, 1, 3}}}}),
             "worker 1, step 3: push: key 'table': row 3 is given twice");
   EXPECT_EQ(failure_of_push({{"weights", {1, 2}, {{1}}}}),
-            "worker 1, step 3: push: key 'weights' is dense: rows are for keys made "
-            "by Tensor::by_rows");
+            "worker 1, step 3: push: key 'weights' is dense, so its rows cannot be selected; "
+            "valid: the whole key, or a key made by Tensor::by_rows");
   EXPECT_EQ(failure_of_push({{"bias", {1}}, {"weights", {1, 2, 3, 4}}, {"bias", {1}}}),
             "worker 1, step 3: push: key 'bias' is pushed twice in one step; make it one update");
   EXPECT_EQ(failure_of_push({{"bias", {1}}, {"weights", {1, 2, std::nan(""), 4}}}),
@@ -177,9 +177,10 @@ TEST(EngineFails, IfAScheduleIsWrong) {
   EXPECT_EQ(failure_of_schedule({{"bias"}, {"bias"}}),
             "worker 0 failed 1 times at step 1: schedule: key 'bias' is asked for twice in one "
             "step");
-  EXPECT_EQ(failure_of_schedule({{"bias", {{0}}}}),
-            "worker 0 failed 1 times at step 1: schedule: key 'bias' is dense: rows are for keys "
-            "made by Tensor::by_rows");
+  EXPECT_EQ(
+      failure_of_schedule({{"bias", {{0}}}}),
+      "worker 0 failed 1 times at step 1: schedule: key 'bias' is dense, so its rows cannot be "
+      "selected; valid: the whole key, or a key made by Tensor::by_rows");
   EXPECT_EQ(
       failure_of_schedule({{"table", {{1, 12}}}}),
       "worker 0 failed 1 times at step 1: schedule: key 'table': there is no row 12; valid: 0 "

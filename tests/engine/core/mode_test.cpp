@@ -78,7 +78,7 @@ TEST(Mode, RefusesJobsWithoutWorkersAndSamplesTooLarge) {
   EXPECT_EQ(refusal(Mode::central, {}, Recheck::central(), 0),
             "workers=0: a job needs at least 1 worker");
   EXPECT_EQ(refusal(Mode::peer, barrier::sampled(barrier::Bsp{}, 8), Recheck::distributed()),
-            "barrier pbsp:beta=8: beta=8 others cannot be drawn among 8 workers; "
+            "barrier pbsp:beta=8: beta=8, but each of 8 workers has 7 others; "
             "valid: beta = 0 to 7, as in pbsp:beta=7");
 }
 

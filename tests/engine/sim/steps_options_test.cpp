@@ -34,15 +34,14 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         BadSteps{"NoWorkers", [](StepOptions& o) { o.workers = 0; },
                  "workers: 0; valid: 1 to 2147483648"},
-        BadSteps{
-            "OneWorkerWithASample",
-            [](StepOptions& o) {
-              o.workers = 1;
-              o.barrier = barrier::sampled(barrier::Bsp{}, 1);
-            },
-            "barrier pbsp:beta=1: beta=1 others cannot be drawn among 1 worker; valid: beta = 0, "
-            "as "
-            "in pbsp:beta=0"},
+        BadSteps{"OneWorkerWithASample",
+                 [](StepOptions& o) {
+                   o.workers = 1;
+                   o.barrier = barrier::sampled(barrier::Bsp{}, 1);
+                 },
+                 "barrier pbsp:beta=1: beta=1, but a lone worker has no others; valid: beta = 0, "
+                 "as "
+                 "in pbsp:beta=0"},
         BadSteps{"AWorkerThatHandsInEarly", [](StepOptions& o) { o.barrier = {barrier::Absp{}}; },
                  "barrier absp: hands in some of a step's samples, and the step level simulates "
                  "steps without samples; valid: --level protocol, or another barrier"},

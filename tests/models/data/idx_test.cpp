@@ -133,16 +133,16 @@ TEST_F(Idx, RefusesDamagedImages) {
       {gzip(images + "xyz"), "X: holds more than its header promises, from byte " + size + " on"},
       {gzip(images.substr(0, 20)), "X: the data ends too early, at byte 20"},
       {idx(8, {4'000'000'000U, 28, 28}, big),
-       "X: its header promises 4000000000 x 28 x 28 values of 1 bytes, more than the file can "
-       "hold"},
+       "X: its header promises 4000000000 x 28 x 28 values of 1 bytes, but the file is too "
+       "short for them"},
       {idx(8, {0xffffffffU, 0xffffffffU, 0xffffffffU}, big),
        "X: its header promises 4294967295 x 4294967295 x 4294967295 values of 1 bytes, "
-       "more than the file can hold"},
+       "but the file is too short for them"},
       {idx(0x0e, {3, 2}, big),
-       "X: its header promises 3 x 2 values of 8 bytes, more than the file can hold"},
+       "X: its header promises 3 x 2 values of 8 bytes, but the file is too short for them"},
       {gzip(idx(8, {4'000'000'000U, 28, 28}, big)),
-       "X: its header promises 4000000000 x 28 x 28 values of 1 bytes, more than the file can "
-       "hold"},
+       "X: its header promises 4000000000 x 28 x 28 values of 1 bytes, but the file is too "
+       "short for them"},
       {idx(0x0d, {1, 2}, std::string("\0\0\0\0\x7f\x80\0\0", 8)),
        "X: value 2 is not a finite number that a float holds"},
       {idx(0x0d, {1, 1}, std::string("\x7f\xc0\0\0", 4)),
@@ -169,7 +169,7 @@ TEST_F(Idx, RefusesLabelsThatDoNotFit) {
        "Y: byte 2 gives the element type 0x0d; valid for labels: 0x08 (uint8)"},
       {idx(8, {0}, ""), "Y: holds nothing: its shape is 0"},
       {idx(8, {100}, "\1"),
-       "Y: its header promises 100 values of 1 bytes, more than the file can hold"},
+       "Y: its header promises 100 values of 1 bytes, but the file is too short for them"},
       {idx(8, {2}, std::string("\0\1", 2)), "X: holds 3 images, but Y holds 2 labels"},
       {idx(8, {4}, std::string("\0\1\2\3", 4)), "X: holds 3 images, but Y holds 4 labels"},
       {idx(8, {3}, "\5\5\5"),

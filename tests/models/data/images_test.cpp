@@ -238,13 +238,28 @@ TEST(Images, AreRefusedWithPathAndValidForm) {
   folder.write("pics/b/deep/1.png", grey(1));
   EXPECT_EQ(load_error(),
             pics +
-                "/b/deep: is a folder inside one of a class; valid: one folder for each class, "
-                "as in images:" +
-                pics + "/b if its folders are the classes");
+                "/b/deep: is a folder inside the folder of a class; valid: images only; "
+                "if the folders in " +
+                pics + "/b are the classes, images:" + pics + "/b");
   folder.write("pics/0.jpg", grey(1));
-  EXPECT_EQ(load_error(), pics +
-                              "/0.jpg: is an image beside the folders of classes; valid: images "
-                              "inside them, or no folder if images have no labels");
+  EXPECT_EQ(load_error(),
+            pics +
+                "/0.jpg: is an image beside the folders of the classes; valid: an image "
+                "in one of them, or no folders if images have no labels");
+}
+
+TEST(Images, NeedPrintableNamesOfClassesOnly) {
+  const ImageFolder folder;
+  folder.write("bad\xe9/cat/1.png", grey(1));
+  folder.write("bad\xe9/dog/2.png", grey(2));
+  const auto load = [&] { return load_text("images:" + folder.path("bad\xe9")); };
+  EXPECT_TRUE(load().ok()) << message_of(load());
+  folder.write("bad\xe9/a\tb/3.png", grey(3));
+  EXPECT_NE(
+      message_of(load()).find("/a\\x09b: the folder's name holds control characters, or bytes "
+                              "that are not UTF-8; valid: a name that can be printed"),
+      std::string::npos)
+      << message_of(load());
 }
 
 TEST(Images, DoNotWaitForPipes) {
@@ -270,6 +285,13 @@ TEST(Images, RespectTheMemoryLimitAndStopRequests) {
     EXPECT_NE(message_of(folder.load()).find(folder.path() + ": would take 0.002 GB of memory"),
               std::string::npos)
         << message_of(folder.load());
+  }
+  {
+    // Most images are grey, so the only one with colours counts as a grey one too.
+    folder.write("pics/a/0.png", png_of(512, 512, Pixels(3 * 512 * 512, 7), PNG_FORMAT_RGB));
+    limits.memory_max = 8 << 20;
+    const ReadScope scope{limits};
+    EXPECT_EQ(folder.load().value().features(), 512U * 512U);
   }
   limits.memory_max = 0;
   limits.stop = stop.get_token();

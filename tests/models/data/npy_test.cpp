@@ -128,7 +128,7 @@ TEST(Npy, RefusesBadFilesWithLocationAndValidForm) {
       {whole.substr(0, 9), "FILE: its header ends too early, at byte 9"},
       {whole.substr(0, 40), "FILE: its header ends too early, at byte 40"},
       {whole.substr(0, whole.size() - 1),
-       "FILE: its header promises [2, 2] values of 4 bytes, more than the file can hold"},
+       "FILE: its header promises [2, 2] values of 4 bytes, but the file is too short for them"},
       {whole + "x", "FILE: holds more than its header promises, from byte " +
                         std::to_string(whole.size()) + " on"},
       {"\x93NUMPY\x04" + whole.substr(7), "FILE: its format is version 4; valid: 1, 2, 3"},
@@ -162,19 +162,20 @@ TEST(Npy, RefusesBadFilesWithLocationAndValidForm) {
       {npy("<f4", "", four.substr(0, 4)),
        "FILE: its shape is []; valid: [rows, features] or [rows, height, width, channels]"},
       {npy("<f4", "4294967296, 4294967296", four),
-       "FILE: its header promises [4294967296, 4294967296] values of 4 bytes, more than the file "
-       "can hold"},
+       "FILE: its header promises [4294967296, 4294967296] values of 4 bytes, but the file is "
+       "too short for them"},
       {npy("<f4", "2, 2", little<float>({1, 2, 3, NAN})),
-       "FILE: the value at [1, 1] is not a finite number that a float holds; ~numpy.isfinite(x) "
-       "marks all such"},
+       "FILE: the value at [1, 1] is NaN, infinite or too large for a float; "
+       "~numpy.isfinite(x.astype('float32')) marks all of these"},
       {npy("<f8", "1, 2", little<double>({1, 1e39})),
-       "FILE: the value at [0, 1] is not a finite number that a float holds; ~numpy.isfinite(x) "
-       "marks all such"},
+       "FILE: the value at [0, 1] is NaN, infinite or too large for a float; "
+       "~numpy.isfinite(x.astype('float32')) marks all of these"},
       {npy("<f4", "2, 2", little<float>({1, 2, INFINITY, 4}), true),
-       "FILE: the value at [0, 1] is not a finite number that a float holds; ~numpy.isfinite(x) "
-       "marks all such"},
+       "FILE: the value at [0, 1] is NaN, infinite or too large for a float; "
+       "~numpy.isfinite(x.astype('float32')) marks all of these"},
       {npy("|u1", "1, 3, 2, 2", std::string(12, 'x')),
-       "FILE: its shape is [1, 3, 2, 2]; images with their colours first; valid: [rows, height, "
+       "FILE: its shape is [1, 3, 2, 2]; it looks like images with the channels first; valid: "
+       "[rows, height, "
        "width, channels], as x.transpose(0, 2, 3, 1) makes it"},
   };
   const TemporaryFolder folder;
@@ -272,25 +273,24 @@ TEST(Npz, RefusesBadFilesWithLocationAndValidForm) {
   folder.write("a.npz", zip_of({{"p.npy", x}, {"q.npy", two_labels}, {"r.txt", ""}}));
   EXPECT_EQ(error_of(),
             path +
-                ": holds no array of a usual name for this use, such as X, data, x_train to "
-                "train on or x_test to test on, but "
+                ": no array has a usual name, such as X or data, x_train to train on, or x_test to "
+                "test on; it holds "
                 "'p', 'q'; valid: npz:" +
                 path + ",features=NAME");
-  EXPECT_EQ(error_of(",features=other"),
-            path + ": holds no array 'other' (features), but 'p', 'q'; valid: p, q");
+  EXPECT_EQ(error_of(",features=other"), path + ": holds no array 'other' (features); valid: p, q");
   EXPECT_EQ(error_of(",features=p,labels=qq"),
-            path + ": holds no array 'qq' (labels), but 'p', 'q'; did you mean 'q'? valid: p, q");
+            path + ": holds no array 'qq' (labels); did you mean 'q'? valid: p, q");
   folder.write("a.npz", zip_of({{"readme.txt", "x"}}));
   EXPECT_EQ(error_of(),
             path +
-                ": holds no array of a usual name for this use, such as X, data, x_train to "
-                "train on or x_test to test on, but "
+                ": no array has a usual name, such as X or data, x_train to train on, or x_test to "
+                "test on; it holds "
                 "no array; valid: npz:" +
                 path + ",features=NAME");
   folder.write("a.npz", zip_of({{"x.npy", x.substr(0, 70)}, {"y.npy", two_labels}}));
   EXPECT_EQ(error_of(), path +
-                            ": array 'x': its header promises [2, 1] values of 4 bytes, more than "
-                            "the file can hold");
+                            ": array 'x': its header promises [2, 1] values of 4 bytes, but "
+                            "the file is too short for them");
   std::string damaged = zip_of({{"x.npy", x}, {"y.npy", two_labels}});
   damaged[damaged.find(x) + x.size() - 1] ^= 1;
   folder.write("a.npz", damaged);

@@ -288,7 +288,7 @@ TEST_F(Keys, BadInputIsRefusedWithWhatIsValidAndWritesNothing) {
   const auto names = folder.names();
   const std::string issued = folder.read("cluster/certificates");
   const std::vector<BadInput> inputs{
-      {"", "what to do with keys is missing; valid: init-cluster, node, revoke, show"},
+      {"", "the command is missing; valid: init-cluster, node, revoke, show"},
       {"nod", "unknown command 'keys nod'; did you mean 'node'?"},
       {"--foo", "unknown flag '--foo'; `starling keys --help` lists what is valid"},
       {"init-cluster worker-1.key", "worker-1.key"},

@@ -141,7 +141,8 @@ TEST_F(SafetensorsData, TensorsThatDoNotFitAreRefusedWithTensorAndSample) {
       {{x("I64", "[3,1]", bytes_of<std::int64_t>({1, 2, (1 << 24) + 1})), y_i64},
        "tensor 'x': sample 3 holds a number that is not finite or that a float cannot hold"},
       {{x("U8", "[3,3,2,2]", std::string(36, 'a')), y_i64},
-       "'x' is U8 [3, 3, 2, 2]; images with their colours first; valid: [n, height, width, "},
+       "'x' is U8 [3, 3, 2, 2]; it looks like images with the channels first; valid: [n, height, "
+       "width, "},
       {{x("F32", "[0,2]", ""), y_i64}, "'x' is F32 [0, 2]; it holds no samples"},
       {{x("F32", "[3,0]", ""), y_i64}, "'x' is F32 [3, 0]; valid: 1 to 2147483648 numbers"},
       {{x_f32, y("U8", "[2]", "ab")}, "'y' is U8 [2]; but 'x' holds 3 samples"},
