@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedLine{"NotFinite",
                     "inspect npy:x.npy",
                     {{"x.npy", npy("<f4", "1, 2", little<float>({1, NAN}))}},
-                    {"x.npy: the value at [0, 1] is not a finite number"}},
+                    {"x.npy: the value at [0, 1] is NaN, infinite or too large for a float"}},
         RefusedLine{
             "Text",
             "inspect npy:x.npy",
@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedLine{"ArchiveWithoutTheName",
                     "train --data npz:a.npz,features=p,labels=r",
                     {{"a.npz", zip_of({{"p.npy", four_rows}, {"q.npy", four_labels}})}},
-                    {"a.npz: holds no array 'r' (labels), but 'p', 'q'"}},
+                    {"a.npz: holds no array 'r' (labels); "}},
         RefusedLine{"TestOfOtherWidth",
                     "train --data npy:x.npy,y.npy --test npy:z.npy,y.npy",
                     {{"x.npy", four_rows},

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedLine{"IdxHuge",
                     "train --data idx:i,l",
                     {{"i", idx({4000000000U, 4000000000U}, "x")}, {"l", ten_labels}},
-                    {"i: its header promises", "more than the file can hold"}},
+                    {"i: its header promises", "but the file is too short for them"}},
         RefusedLine{"IdxLong",
                     "train --data idx:i,l",
                     {{"i", ten_images + "x"}, {"l", ten_labels}},

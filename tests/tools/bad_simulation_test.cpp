@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--barrier: barrier pbsp:beta=1: beta=1, but a lone worker has no others"}},
         BadLine{"LargeSampleOfFew",
                 "sim --workers 5 --barrier pbsp:beta=5",
-                {"--barrier: ", "beta=5 others", "0 to 4"}},
+                {"--barrier: ", "beta=5, but each of 5 workers has 4 others", "0 to 4"}},
         BadLine{"EmptyJob", "sim ''", {"JOB: is empty; `starling sim --help` lists what is valid"}},
         BadLine{"EbspAtTheStepLevel",
                 "sim --barrier ebsp",

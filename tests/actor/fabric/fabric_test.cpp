@@ -199,7 +199,7 @@ TEST(Fabric, RefusesOffersThatAreNotValid) {
   refuses([](Offer& offer) { offer.layout.slots = 0; }, "not valid");
   refuses([](Offer& offer) { offer.layout.slots = 65; }, "not valid");
   refuses([](Offer& offer) { offer.layout.slot_bytes = UINT32_MAX; }, "not valid");
-  refuses([](Offer& offer) { offer.receiver.pid = -1; }, "its number is not valid");
+  refuses([](Offer& offer) { offer.receiver.pid = -1; }, "its pid is not valid");
   refuses([](Offer& offer) { offer.receiver.pid = INT32_MAX; }, "not on this host");
   refuses([](Offer& offer) { ++offer.receiver.secret[0]; }, "not on this host");
   refuses([](Offer& offer) { offer.receiver.address = 8; }, "does not permit it");
