@@ -213,7 +213,8 @@ Result<Barrier> parse(std::string_view text, std::span<const Predicate> predicat
     if (rule && (is_tuned({*rule}) || has_rounds({*rule}) || hands_in_early({*rule})))
       return no_sampled_form(*rule).within("barrier");
     if (rule && !reader.has("beta"))
-      reader.refuse("give the sample size, as in " + spec->name + ":beta=2");
+      reader.refuse("give the sample size, as in " + std::string{text} +
+                    (spec->options.empty() ? ":" : ",") + "beta=2");
     if (rule) barrier.sample = reader.count("beta", 1);
     if (rule) barrier.weighting = read_weighting(reader);
   }

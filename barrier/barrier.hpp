@@ -115,8 +115,8 @@ struct Barrier {
 /// only.
 [[nodiscard]] bool needs_every_step(const Barrier& barrier);
 
-/// Returns true for BSP over all workers, for A-BSP, and for SSP with s = 0, which equals BSP. The
-/// pushes of one step are then applied together.
+/// Returns true if the rule is over all workers and tolerates no lag: `bsp`, `absp`, `ssp:s=0`,
+/// `quorum:q=1`, `fluent:s=0,p=1`. The pushes of one step are then applied together.
 [[nodiscard]] bool is_bsp(const Barrier& barrier);
 
 /// Returns the largest spread (highest minus lowest step) that the barrier allows; nullopt if it

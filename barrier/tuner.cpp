@@ -50,10 +50,12 @@ constexpr double descent_weight = 1.0 / 16;
 /// have waited and did not, in units of what the target allows it in one step.
 void steer_waiting(double target, TunerState& state, const Observation& seen) {
   if (seen.step_time <= 0) return;
+  // The mean is that of the steps before: one that contains this step would let long steps count
+  // for less than short ones.
   const double mean = state.step_time.value_or(seen.step_time);
   state.step_time = mean + step_time_weight * (seen.step_time - mean);
   const double allowed = target * (seen.step_time + seen.waited);
-  const double error = (allowed - seen.waited) / (target * *state.step_time);
+  const double error = (allowed - seen.waited) / (target * mean);
   if (error > 0 && state.mean_lag.value_or(1) < no_lag) return;
   state.sample_level = std::clamp(state.sample_level + waiting_gain * error,
                                   waiting_sample_level_min, sample_level_max);
@@ -101,7 +103,7 @@ void steer_staleness(const Tuned& rule, double former_lag, TunerState& state,
   const double error = staleness_error(rule, *state.mean_lag);
   double level =
       state.staleness_level - staleness_damping * (error - staleness_error(rule, former_lag));
-  const bool binds = seen.waited > 0 || 2 * seen.largest_lag >= s;
+  const bool binds = seen.was_refused || 2 * seen.largest_lag >= s;
   if (error > 0 || binds) level -= staleness_gain * error;
   state.staleness_level = std::clamp(level, 0.0, std::log2(1.0 + Tuned::staleness_max));
 }
@@ -118,45 +120,37 @@ std::size_t next_whole(double value, double& carry) {
 
 Tuned Tuned::parse(SpecReader& reader) {
   const std::string examples = "; valid: tuned:waiting=5%, tuned:staleness=3 or tuned:progress";
-  Tuned rule;
+  const std::string waiting = reader.text("waiting", "");
+  const std::string staleness = reader.text("staleness", "");
   std::vector<std::string> given;
-  for (const char* target : {"waiting", "staleness"})
-    if (reader.has(target)) given.emplace_back(target);
+  if (!waiting.empty()) given.emplace_back("waiting");
+  if (!staleness.empty()) given.emplace_back("staleness");
   if (reader.flag("progress")) given.emplace_back("progress");
-  if (given.size() > 1) {
-    reader.text("waiting", "");
-    reader.text("staleness", "");
+  Tuned rule;
+  if (given.empty()) {
+    reader.refuse("give a target" + examples);
+  } else if (given.size() > 1) {
     reader.refuse(given[0] + " and " + given[1] +
                   " are both given, but s and beta can meet one target only" + examples);
-    return rule;
-  }
-  if (!given.empty() && given[0] == "progress") {
-    rule.measure = Measure::progress;
-    return rule;
-  }
-  if (reader.has("staleness")) {
+  } else if (!staleness.empty()) {
     rule.measure = Measure::staleness;
-    const std::string text = reader.text("staleness", "");
-    const auto steps = parse_number(text);
+    const auto steps = parse_number(staleness);
     if (steps && *steps > 0 && *steps <= static_cast<double>(target_max))
       rule.target = *steps;
     else
-      reader.refuse("staleness=" + text + ": valid: a number of steps above 0, to " +
+      reader.refuse("staleness=" + staleness + ": valid: a number of steps above 0, to " +
                     std::to_string(target_max) + ", as in staleness=3");
-    return rule;
+  } else if (!waiting.empty()) {
+    const auto percent = waiting.ends_with('%')
+                             ? parse_number(std::string_view{waiting}.substr(0, waiting.size() - 1))
+                             : Result<double>{Error{"no percentage"}};
+    if (percent && *percent > 0 && *percent < 100)
+      rule.target = *percent / 100;
+    else
+      reader.refuse("waiting=" + waiting + ": valid: above 0% and below 100%, as in waiting=5%");
+  } else {
+    rule.measure = Measure::progress;
   }
-  if (!reader.has("waiting")) {
-    reader.refuse("give a target" + examples);
-    return rule;
-  }
-  const std::string text = reader.text("waiting", "");
-  const auto percent = text.ends_with('%')
-                           ? parse_number(std::string_view{text}.substr(0, text.size() - 1))
-                           : Result<double>{Error{"no percentage"}};
-  if (percent && *percent > 0 && *percent < 100)
-    rule.target = *percent / 100;
-  else
-    reader.refuse("waiting=" + text + ": valid: above 0% and below 100%, as in waiting=5%");
   return rule;
 }
 
@@ -221,6 +215,7 @@ void Tuner::pass(Time now) {
   Observation seen;
   if (passed_at_) seen.step_time = seconds(*arrived_at_ - *passed_at_);
   seen.waited = seconds(now - *arrived_at_);
+  seen.was_refused = draws_ > 1;
   seen.answers = answers_;
   if (answers_ > 0) seen.mean_lag = lag_sum_ / static_cast<double>(answers_);
   seen.largest_lag = largest_lag_;

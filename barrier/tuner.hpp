@@ -20,6 +20,9 @@ struct Observation {
   /// How long the step took, and how long the worker then waited at the barrier, in seconds.
   double step_time = 0;
   double waited = 0;
+  /// True if a draw did not let the worker pass. A worker that was not refused has waited only for
+  /// answers.
+  bool was_refused = false;
   /// How many others answered the first draw at the barrier; the mean and the largest of their
   /// lags, in steps, where an other that is not behind counts as 0.
   std::size_t answers = 0;

@@ -1,5 +1,4 @@
 /// Names the weights with which a sampled barrier draws workers. Plain values; thread-safe to read.
-/// thread.
 #pragma once
 
 #include <cstdint>

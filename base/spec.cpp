@@ -13,8 +13,7 @@ Result<Spec> Spec::parse(std::string_view text) {
   if (colon == std::string_view::npos) return spec;
   const auto options = text.substr(colon + 1);
   if (trim(options).empty())
-    return Error{quote(text) + " has no options after ':'; valid: " + quote(spec.name) +
-                 ", or options after ':'"};
+    return Error{quote(text) + " has no options after ':'; valid: " + spec.name + ":OPTIONS"};
   for (const std::string_view part : split(options, ',')) {
     const auto equals = part.find('=');
     const bool has_key = equals != std::string_view::npos;

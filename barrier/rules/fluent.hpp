@@ -42,8 +42,9 @@ struct Fluent {
   }
 
   [[nodiscard]] Step run_to(const Pace& own, std::span<const Pace> others) const {
-    const bool is_within_staleness = std::ranges::all_of(
-        others, [&](const Pace& other) { return other.step + staleness >= own.step; });
+    const Step lowest = *floor(own.step);
+    const bool is_within_staleness =
+        std::ranges::all_of(others, [&](const Pace& other) { return other.step >= lowest; });
     if (is_within_staleness) return own.step + 1;
     if (own.waits) return own.step;
     return is_fastest(own, others) && own.chance < probability ? own.step : own.step + 1;

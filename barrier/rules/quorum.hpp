@@ -36,9 +36,11 @@ struct Quorum {
   }
 
   static Quorum parse(SpecReader& reader) {
-    Quorum rule{reader.number("q", 0.9, 0, 1)};
-    if (rule.share <= 0) reader.refuse("q=" + print_number(rule.share) + ": valid: above 0, to 1");
-    return rule;
+    const std::string text = reader.text("q", "0.9");
+    const auto share = parse_number(text);
+    if (share && *share > 0 && *share <= 1) return {*share};
+    reader.refuse("q=" + text + ": valid: a number above 0, to 1");
+    return {};
   }
   [[nodiscard]] std::string options() const { return "q=" + print_number(share); }
 

@@ -52,7 +52,7 @@ struct Pace {
   /// has not made two.
   std::chrono::nanoseconds pushed_at{};
   std::chrono::nanoseconds interval{};
-  /// True if it has been made to wait since this push.
+  /// True while it waits at its barrier after this push.
   bool waits = false;
   /// How long its last step took, from when it was let go on to its push; 0 if that is not known.
   std::chrono::nanoseconds duration{};

@@ -87,7 +87,7 @@ TEST(Dssp, IsReadAndPrinted) {
   EXPECT_EQ(*parse("pdssp:low=2,high=9,beta=3"), sampled(Dssp{2, 9}, 3));
   EXPECT_EQ(print(*parse("pdssp:beta=2,cap,draw=speed")),
             "pdssp:low=3,high=15,cap,beta=2,draw=speed");
-  EXPECT_EQ(error("pdssp:low=3"), "barrier: pdssp: give the sample size, as in pdssp:beta=2");
+  EXPECT_EQ(error("pdssp:low=3"), "barrier: pdssp: give the sample size, as in pdssp:low=3,beta=2");
   EXPECT_EQ(error("pdssp:low=4,high=3,beta=2"), "barrier: pdssp: high=3: valid: at least low=4");
   EXPECT_TRUE(needs_every_step({Dssp{}}));
   EXPECT_FALSE(needs_every_step(sampled(Dssp{}, 2)));

@@ -159,7 +159,7 @@ TEST(Parse, RefusesAStalenessThatIsNoWholeNumber) {
 
 TEST(Parse, RefusesASampleWithoutItsSize) {
   EXPECT_EQ(parse_error("pbsp"), "barrier: pbsp: give the sample size, as in pbsp:beta=2");
-  EXPECT_EQ(parse_error("pssp:s=4"), "barrier: pssp: give the sample size, as in pssp:beta=2");
+  EXPECT_EQ(parse_error("pssp:s=4"), "barrier: pssp: give the sample size, as in pssp:s=4,beta=2");
   EXPECT_EQ(parse_error("pnever"), "barrier: pnever: give the sample size, as in pnever:beta=2");
 }
 
@@ -184,8 +184,7 @@ TEST(Parse, RefusesOptionsThatTheBarrierLacks) {
 
 TEST(Parse, RefusesTextThatBreaksTheGrammar) {
   EXPECT_EQ(parse_error(""), "barrier: '' has no name; valid: NAME or NAME:OPTIONS");
-  EXPECT_EQ(parse_error("ssp:"),
-            "barrier: 'ssp:' has no options after ':'; valid: 'ssp', or options after ':'");
+  EXPECT_EQ(parse_error("ssp:"), "barrier: 'ssp:' has no options after ':'; valid: ssp:OPTIONS");
   EXPECT_EQ(parse_error("ssp:s=1,s=2"), "barrier: ssp: 's' is given twice; valid: once");
 }
 

@@ -34,7 +34,8 @@ TEST(Quorum, IsBspWithTheShareOne) {
 }
 
 TEST(Quorum, RefusesWhatIsNoShare) {
-  EXPECT_EQ(parse("quorum:q=0").error().message, "barrier: quorum: q=0: valid: above 0, to 1");
+  EXPECT_EQ(parse("quorum:q=0").error().message,
+            "barrier: quorum: q=0: valid: a number above 0, to 1");
   for (const char* text : {"quorum:q=1.1", "quorum:q=-1", "quorum:q=all"})
     EXPECT_FALSE(parse(text)) << text;
 }

@@ -168,6 +168,9 @@ TEST(Tuner, RaisesSOnlyWhileItBinds) {
   EXPECT_LT(state.staleness(), 8);
   seen.waited = 1;
   for (int i = 0; i < 500; ++i) state = next(staleness_3, state, seen);
+  EXPECT_LT(state.staleness(), 8) << "it waited for answers only";
+  seen.was_refused = true;
+  for (int i = 0; i < 500; ++i) state = next(staleness_3, state, seen);
   EXPECT_DOUBLE_EQ(state.staleness(), Tuned::staleness_max);
 }
 

@@ -32,7 +32,7 @@ TEST(Spec, RefusesTextThatBreaksTheGrammar) {
 TEST(Spec, SaysWhatBreaksTheGrammarAndWhatIsValid) {
   const auto error = [](const char* text) { return Spec::parse(text).error().message; };
   EXPECT_EQ(error(":s=4"), "':s=4' has no name; valid: NAME or NAME:OPTIONS");
-  EXPECT_EQ(error("ssp:"), "'ssp:' has no options after ':'; valid: 'ssp', or options after ':'");
+  EXPECT_EQ(error("ssp:"), "'ssp:' has no options after ':'; valid: ssp:OPTIONS");
   EXPECT_EQ(error("ssp:=4"), "ssp: '=4' has no key; valid: KEY=VALUE");
   EXPECT_EQ(error("ssp:s="), "ssp: 's=' has no value; valid: KEY=VALUE");
   EXPECT_EQ(error("idx:a,"), "'idx:a,' has an empty option; valid: one ',' between two options");

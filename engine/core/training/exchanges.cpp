@@ -166,6 +166,10 @@ Result<void> check_cache(std::string_view exchange, Mode mode, const barrier::Ba
                  " mode no one knows what step all workers have reached, so a worker cannot tell "
                  "how old its copies are; valid: mode " +
                  print(Mode::central)};
+  if (barrier::is_tuned(barrier))
+    return Error{"cache: under " + barrier::print(barrier) +
+                 " reads could be as old as the largest staleness that it may choose; valid: a "
+                 "barrier with a staleness, as ssp:s=4"};
   // Any step that is larger than the staleness of a barrier would do.
   constexpr Step step = Step{1} << 32U;
   const auto oldest = barrier::promised_floor(barrier, step);

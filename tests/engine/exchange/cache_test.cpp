@@ -64,6 +64,9 @@ TEST(Cache, IsRefusedWhereItCannotKeepItsPromise) {
               "cache: " + std::string{barrier} +
                   " lets no read be old, so nothing could be kept; valid: a barrier with a "
                   "staleness, as ssp:s=4");
+  EXPECT_EQ(refusal("owners", Mode::central, "tuned:staleness=3"),
+            "cache: under tuned:staleness=3 reads could be as old as the largest staleness that it "
+            "may choose; valid: a barrier with a staleness, as ssp:s=4");
   for (const Mode mode : {Mode::hybrid, Mode::peer})
     EXPECT_EQ(refusal("owners", mode, "pssp:s=4,beta=2"),
               "cache: in " + core::print(mode) +
