@@ -294,7 +294,7 @@ void Training::on(const Context& context, PartsResult& result) {
 
 void Training::on(const Context& context, ComputeResult& result) {
   run_worker(context, [&](auto& worker, const auto& c) {
-    worker.on_update(c, result.step, std::move(result.update));
+    worker.on_update(c, result.step, std::move(result.update), result.postponed);
   });
   if (is_report_due_) report_deal(context);
   ask_for_revision(context);

@@ -57,6 +57,8 @@ struct PartsResult {
 struct ComputeResult {
   Step step = 0;
   Update update;
+  /// How long a pause has postponed the computation.
+  Time postponed{};
 };
 /// Plan or Compute threw an exception.
 struct StepFailure {
@@ -187,6 +189,9 @@ class Training {
   /// Returns the s and beta that this member knows: of its own worker or, if it is the coordinator,
   /// of all workers; zeros unless the barrier tunes itself.
   [[nodiscard]] barrier::TunedSum tuned() const;
+  /// Returns how often the barriers that this member knows have drawn: its worker's own, or those
+  /// of all workers if it is the coordinator.
+  [[nodiscard]] SampleGate::Counts draw_counts() const;
   /// Returns nullptr if this member is not the coordinator.
   [[nodiscard]] const Coordinator* coordinator() const noexcept { return coordinator_.get(); }
   /// Returns nullptr if the job deals neither samples nor work, or if its members never change.

@@ -119,6 +119,11 @@ barrier::TunedSum Training::tuned() const {
   return sum;
 }
 
+SampleGate::Counts Training::draw_counts() const {
+  if (coordinator_) return {coordinator_->draws(), coordinator_->passes()};
+  return worker_ ? worker_->draw_counts() : SampleGate::Counts{};
+}
+
 std::variant<Refusal, StepsReport> Training::answer(const AskSteps&) {
   if (!coordinator_) return Refusal{name_of(self_) + " is not the coordinator"};
   const auto [min, max] = coordinator_->spread();

@@ -179,11 +179,11 @@ Coordinator::Spread Coordinator::spread() const {
 /// `moved` has made a step, has ended or is gone: lets all waiting workers go on that may do so
 /// now.
 void Coordinator::reconsider_waiting(const Context& context, MemberId moved) {
+  const Step former_min = reviewed_min_;
+  if (!workers_at_.empty()) reviewed_min_ = spread().min;
   if (barrier::has_rounds(options_.barrier)) return begin_round(context, moved);
   // A rule with a floor, over all workers, can only decide otherwise once the lowest step has
   // risen.
-  const Step former_min = reviewed_min_;
-  if (!workers_at_.empty()) reviewed_min_ = spread().min;
   const bool depends_on_min_only =
       !barrier::is_sampled(options_.barrier) && barrier::floor(options_.barrier, 0).has_value();
   if (depends_on_min_only && former_min == reviewed_min_) return;
@@ -252,6 +252,7 @@ bool Coordinator::try_to_release(const Context& context, MemberId id) {
 Step Coordinator::permitted_step(const Context& context, MemberId id) {
   const WorkerState& state = workers_[id];
   const Step own = state.step;
+  if (live_workers_.size() == 1) return own + 1;  // whatever a rule says of no others
   if (!barrier::needs_paces(options_.barrier)) return may_pass(context, id) ? own + 1 : own;
   const bool is_sampled = barrier::is_sampled(options_.barrier);
   if (barrier::always_passes(options_.barrier) ||

@@ -50,7 +50,7 @@ std::optional<PaceReport> SampleGate::pace_report(Time now) const {
   return PaceReport{.since_push_ns = to_nanoseconds(now - own_pace_.pushed_at),
                     .interval_ns = to_nanoseconds(own_pace_.interval),
                     .duration_ns = to_nanoseconds(own_pace_.duration),
-                    .waits = own_pace_.waits};
+                    .waits = own_pace_.waits && phase_ != Phase::idle};
 }
 
 bool SampleGate::begin(const Context& context, Step own_step, Time automatic_interval,
@@ -226,10 +226,12 @@ bool SampleGate::pass(const Context& context) {
 bool SampleGate::decide_entry(const Context& context) {
   const bool all_answered = unanswered_.empty() && seen_steps_.size() == candidate_count();
   std::erase(seen_steps_, not_begun);
+  const bool some_ended = std::erase(seen_steps_, barrier::finished) > 0;
   unanswered_.clear();
   const bool is_lowest_id = workers_->empty() || std::ranges::min(*workers_) == self_;
-  if (!seen_steps_.empty() || (all_answered && is_lowest_id)) {
-    entry_step_ = seen_steps_.empty() ? 0 : std::ranges::min(seen_steps_);
+  if (!seen_steps_.empty() || (all_answered && (some_ended || is_lowest_id))) {
+    const Step without_others = some_ended ? barrier::finished : 0;
+    entry_step_ = seen_steps_.empty() ? without_others : std::ranges::min(seen_steps_);
     phase_ = Phase::idle;
     return true;
   }

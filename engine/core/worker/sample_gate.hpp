@@ -58,9 +58,9 @@ class SampleGate {
   [[nodiscard]] bool begin(const Context& context, Step own_step, Time automatic_interval,
                            std::optional<barrier::Descent> descent = std::nullopt);
 
-  /// The worker has joined. It begins at the lowest step of its first sample. If no drawn worker
-  /// has begun, it draws more; if no worker at all has begun, the one with the lowest id begins at
-  /// 0.
+  /// The worker has joined. It begins at the lowest step of those drawn workers that have begun and
+  /// not ended. If there is none, it draws more. If there is none among all workers, it begins at
+  /// `finished` if some have ended; else the one with the lowest id begins at 0.
   [[nodiscard]] bool enter(const Context& context);
   /// The step at which the worker begins. Requires: it has entered.
   [[nodiscard]] Step entry_step() const noexcept { return entry_step_; }

@@ -26,6 +26,7 @@ Worker::Worker(WorkerOptions options)
 
 void Worker::start(const Context& context) {
   STARLING_CHECK(phase_ == Phase::idle);
+  started_at_ = context.now;
   if (options_.joins) return enter(context);
   if (stopping_ || step_ >= options_.last_step) return finish(context);
   first_step_ = step_;
@@ -210,7 +211,7 @@ void Worker::on(const Context& context, const HandIn& hand_in) {
     context.out.push_back(CutShort{step_});
 }
 
-void Worker::on_update(const Context& context, Step step, Update update) {
+void Worker::on_update(const Context& context, Step step, Update update, Time postponed) {
   if (phase_ != Phase::computing || step != step_) return;
   const bool is_whole = share_.taken && update.samples > 0 && update.samples == samples_of_step_;
   if (is_whole && !must_hand_in()) context.send(ToCoordinator{}, BatchDone{options_.id, step_ + 1});
@@ -221,7 +222,7 @@ void Worker::on_update(const Context& context, Step step, Update update) {
   phase_ = Phase::writing;
   wait_started_at_ = context.now;
   samples_in_flight_ = update.samples;
-  work_meter_.add(update.samples, context.now - compute_started_at_);
+  work_meter_.add(update.samples, context.now - compute_started_at_ - postponed);
   const std::uint64_t samples_total = samples_ + update.samples;
   context.out.push_back(Write{step_ + 1, std::move(update), samples_total});
 }
@@ -268,6 +269,7 @@ void Worker::finish_step(const Context& context) {
 void Worker::finish(const Context& context) {
   if (phase_ == Phase::waiting) wait_time_ += context.now - wait_started_at_;
   phase_ = Phase::done;
+  ended_at_ = context.now;
   if (gate_) gate_->stop_asking();
   send_ended(context);
   notify_waiters(context);

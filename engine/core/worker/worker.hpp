@@ -96,7 +96,7 @@ class Worker {
   /// The answer to the Write or Enter effect of `step`; ignored if the worker has moved on.
   void on_written(const Context& context, Step step);
   /// The answer to the Compute effect of `step`; ignored if the worker has moved on.
-  void on_update(const Context& context, Step step, Update update);
+  void on_update(const Context& context, Step step, Update update, Time postponed = {});
   /// Parts of the answer to the Compute effect of `step` that are final; ignored if the worker has
   /// moved on.
   void on_parts(const Context& context, Step step, EarlyParts parts);
@@ -138,6 +138,10 @@ class Worker {
   /// The time spent waiting at barriers up to `now`, with the current wait.
   [[nodiscard]] Time wait_time(Time now) const noexcept {
     return is_waiting() ? wait_time_ + (now - wait_started_at_) : wait_time_;
+  }
+  /// The time since the worker started, up to `now` or to its end.
+  [[nodiscard]] Time active_time(Time now) const noexcept {
+    return (phase_ == Phase::done ? ended_at_ : now) - started_at_;
   }
   [[nodiscard]] bool is_waiting() const noexcept {
     return phase_ == Phase::waiting || waits_in_exchange();
@@ -267,6 +271,9 @@ class Worker {
   std::map<MemberId, NotifyRequest> notify_requests_;
   /// How often others have drawn this worker.
   std::uint64_t drawn_ = 0;
+  /// When it has started; when it ended last, if it has ended.
+  Time started_at_{};
+  Time ended_at_{};
   Time step_started_at_{};
   Time wait_started_at_{};
   Time wait_time_{};

@@ -95,6 +95,15 @@ void InvariantChecker::on_configuration(NodeState& node_state) {
     report_violation("two configurations of epoch " + std::to_string(adopted->epoch));
 }
 
+/// Returns true if a worker of another node has begun and not ended.
+bool InvariantChecker::is_other_running(NodeId id, const core::Configuration& configuration) const {
+  return std::ranges::any_of(configuration.members, [&](const core::Member& member) {
+    const auto slot = slot_of(member.id, member.incarnation);
+    return member.works && member.id != id && slot && incarnations_[*slot].begun &&
+           !incarnations_[*slot].done;
+  });
+}
+
 /// Records the worker's step after an event. If it has finished a step, checks that all ranges hold
 /// the step's update.
 void InvariantChecker::follow_worker(NodeId id, NodeState& node_state) {
@@ -106,6 +115,9 @@ void InvariantChecker::follow_worker(NodeId id, NodeState& node_state) {
     incarnation.begun = true;
     incarnation.first_step = incarnation.reached = worker->step();
   }
+  if (!incarnation.done && worker->is_done())
+    incarnation.came_late = worker->options().joins && worker->dealt_taken().value_or(0) == 0 &&
+                            !is_other_running(id, *node_state.configuration);
   incarnation.done = worker->is_done();
   incarnation.finished = node_state.core->role<core::Training>().is_done();
   for (core::RangeId r = 0; !oracle_->has_whole_updates() && r < scenario_.ranges; ++r)
@@ -301,8 +313,11 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
   if (draw.number < query.draw) {
     draw = {};
     draw.number = query.draw;
-    if (const core::Worker* worker = nodes_[id].core->role<core::Training>().worker())
+    if (const core::Worker* worker = nodes_[id].core->role<core::Training>().worker()) {
       draw.step = worker->step();
+      if (worker->gate() != nullptr && worker->gate()->tuner())
+        draw.tuned_floor = barrier::floor(worker->gate()->tuner()->barrier(), draw.step);
+    }
     draw.expected = barrier::seen_workers(scenario_.barrier, other_worker_count(*configuration));
   }
   const auto* other = configuration->find(envelope.to);

@@ -113,6 +113,8 @@ class InvariantChecker {
     bool done = false;
     /// True if it is done, and its exchange says that others have all of its updates.
     bool finished = false;
+    /// True if it ended without a step, when no other worker was running that had begun.
+    bool came_late = false;
   };
   /// The last permission to go on that one coordinator gave to one worker. It is checked only when
   /// the worker uses it, because a partitioned coordinator may send permissions that workers do not
@@ -141,6 +143,8 @@ class InvariantChecker {
     std::size_t expected = 0;
     /// The step at which the worker has drawn.
     core::Step step = 0;
+    /// If the barrier tunes itself: the step that the drawn workers must have reached.
+    std::optional<core::Step> tuned_floor = std::nullopt;
     /// True if a barrier pass was checked against this draw: the next pass needs another draw.
     bool used = false;
     /// The step before which the worker runs because of this draw; 0 if it does not run.
@@ -191,6 +195,7 @@ class InvariantChecker {
   }
   void on_configuration(NodeState& node_state);
   void follow_worker(NodeId id, NodeState& node_state);
+  [[nodiscard]] bool is_other_running(NodeId id, const core::Configuration& configuration) const;
   [[nodiscard]] bool is_full_holder(NodeId id, core::RangeId range) const;
   void expect_push_sums(core::RangeId range);
   void check_range(NodeId id, core::RangeId range, bool must_hold);

@@ -8,11 +8,8 @@
 #include "starling/engine/sim/chaos/invariant_checker.hpp"
 
 namespace starling::sim {
-namespace {
 
 using core::Step;
-
-}  // namespace
 
 bool InvariantChecker::has_reached(std::size_t slot, Step floor) const {
   const IncarnationProgress& incarnation = incarnations_[slot];
@@ -71,14 +68,15 @@ core::Epoch InvariantChecker::epoch_of_pass(const NodeState& node_state) {
 void InvariantChecker::check_pass(NodeId id, Step step) {
   if (core::exchange_type(scenario_.exchange).is_barrier) return see_all(id);
   if (barrier::needs_paces(scenario_.barrier)) return check_pass_by_paces(id, step);
-  const auto floor = barrier::promised_floor(scenario_.barrier, step);
   NodeState& node_state = nodes_[id];
   node_state.view.clear();
-  if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
-  // The tuner of a worker chooses a sample size of 0 for some steps.
   const Draw& draw = node_state.draw;
   const bool has_drawn = draw.number > 0 && !draw.used && draw.step == step;
-  if (barrier::is_tuned(scenario_.barrier) && !has_drawn) return;
+  const bool is_tuned = barrier::is_tuned(scenario_.barrier);
+  // The tuner of a worker chooses a sample size of 0 for some steps.
+  if (is_tuned && !has_drawn) return;
+  const auto floor = is_tuned ? draw.tuned_floor : barrier::promised_floor(scenario_.barrier, step);
+  if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
   const std::string why = why_not_pass(node_state.draw, *floor);
   // A worker that was the only worker needed no draw.
   if (!why.empty() && !was_alone(node_state))

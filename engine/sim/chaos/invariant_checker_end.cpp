@@ -125,8 +125,8 @@ void InvariantChecker::expect_samples_taken_once() {
     const core::Worker& worker = *core->role<core::Training>().worker();
     const std::uint64_t taken = reports[dealt.id].taken.value_or(0);
     // A worker that joins when the others have ended ends at once.
-    const bool came_late = worker.options().joins && taken == 0;
-    if (expected && !worker.is_stopping() && !came_late && taken < *expected)
+    if (expected && !worker.is_stopping() && !incarnations_[nodes_[dealt.id].slot].came_late &&
+        taken < *expected)
       report_violation("worker " + std::to_string(dealt.id) + " has ended after " +
                        std::to_string(taken) + " of its " + std::to_string(*expected) +
                        (samples_.counts_samples() ? " samples" : " steps") + " of the last deal");

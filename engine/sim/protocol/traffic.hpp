@@ -48,8 +48,7 @@ template <class M>
 }
 
 [[nodiscard]] Traffic total(const TrafficByKind& traffic);
-/// Returns the total of barrier control only: Arrived, Proceed, StepQuery, StepAnswer,
-/// NotifyRequest and Notice.
+/// Returns the total of the messages with `is_barrier_control`, such as Arrived and StepQuery.
 [[nodiscard]] Traffic barrier_control(const TrafficByKind& traffic);
 
 }  // namespace starling::sim

@@ -88,6 +88,15 @@ Result<void> check(const StepOptions& options) {
   return check_of_both_levels(options);
 }
 
+double share_done(const StepOptions& options, Time now, std::uint64_t updates) {
+  const double of_time =
+      static_cast<double>(now.count()) / static_cast<double>(options.horizon.count());
+  if (options.steps_max == barrier::finished) return of_time;
+  const double updates_max =
+      static_cast<double>(options.steps_max) * static_cast<double>(options.workers);
+  return std::max(of_time, static_cast<double>(updates) / updates_max);
+}
+
 std::uint64_t memory_estimate(const StepOptions& options) {
   const bool has_timers = barrier::is_sampled(options.barrier) &&
                           (!options.recheck.arrival || options.recheck.interval);

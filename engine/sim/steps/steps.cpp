@@ -73,13 +73,7 @@ class Simulation {
   /// Reports the progress. Returns false if the simulation is to end.
   bool report_progress() {
     if (!options_.on_progress) return true;
-    const auto time = static_cast<double>(now_.count());
-    double done = time / static_cast<double>(options_.horizon.count());
-    if (options_.steps_max != barrier::finished)
-      done = std::max(
-          done, static_cast<double>(result_.updates) / (static_cast<double>(options_.steps_max) *
-                                                        static_cast<double>(options_.workers)));
-    stopped_ = !options_.on_progress(done);
+    stopped_ = !options_.on_progress(share_done(options_, now_, result_.updates));
     return !stopped_;
   }
 
@@ -117,8 +111,7 @@ class Simulation {
   }
 
   StepResult finish() {
-    const bool early = stopped_ || counts_.running() == 0;
-    if (!early) pass_time(options_.horizon);
+    if (!stopped_ && counts_.running() > 0) pass_time(options_.horizon);
     if (result_.curve.size() < options_.points) add_point(now_);
     result_.elapsed = now_;
     if (options_.exchange) result_.exchange = exchange_.figures(run_time_);
@@ -288,8 +281,13 @@ class Simulation {
     const bool asks_laggard = sends_notices_ && result.laggard;
     if (asks_laggard) {
       const Step floor = *barrier::floor(draws_.barrier_of(worker), steps_[worker]);
-      notify_requests_[*result.laggard].add({worker, floor, waiter.draw});
       if (!has_coordinator_) ++result_.messages.notify_requests;
+      // The laggard may have got there while the draw was undecided. Then it answers at once.
+      if (reported_step(*result.laggard) >= floor) {
+        if (!has_coordinator_) ++result_.messages.notices;
+        return schedule(worker, Time{});
+      }
+      notify_requests_[*result.laggard].add({worker, floor, waiter.draw});
     }
     if (options_.recheck.interval || !(asks_laggard || on_arrival_))
       schedule(worker, interval_of(waiters_[worker], options_.recheck));
@@ -317,10 +315,14 @@ class Simulation {
     end_waiting(worker);
   }
 
+  /// The step at which the worker says it is.
+  [[nodiscard]] Step reported_step(MemberId worker) const {
+    return steps_[worker] >= options_.steps_max ? barrier::finished : steps_[worker];
+  }
   /// Notifies the waiting workers whose requests the worker's new step fulfils. A notice for a
   /// stale request is counted too, but has no effect.
   void send_notices(MemberId worker) {
-    const Step step = steps_[worker] >= options_.steps_max ? barrier::finished : steps_[worker];
+    const Step step = reported_step(worker);
     const auto fulfilled = notify_requests_[worker].take_fulfilled(step);
     if (!has_coordinator_) result_.messages.notices += fulfilled.size();
     for (const NotifyRequest& request : fulfilled)

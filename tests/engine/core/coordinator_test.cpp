@@ -90,22 +90,47 @@ TEST(Coordinator, KnowsTheSpreadOfRunningWorkers) {
 }
 
 TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneDiedBeginAtItsStep) {
-  Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}}};
+  for (const barrier::Barrier& barrier :
+       {barrier::Barrier{barrier::Ssp{2}}, barrier::Barrier{barrier::Ebsp{}}}) {
+    Coordinator core{{.barrier = barrier, .recheck = {}}};
+    add_founders(core, {3, 3});
+    Random random{1};
+    Effects effects;
+    const Context context{1ms, random, effects};
+    core.on(context, Arrived{0, 4});
+    core.on(context, Arrived{1, 4});
+    core.on(context, Arrived{1, 5});
+    core.on_members(context, {0}, {});
+    core.on_members(context, {1}, {});
+    core.on_members(context, {}, {2});
+    effects.clear();
+    core.on(context, WorkerStatus{.member = 2, .phase = WorkerStatus::Phase::entering});
+    ASSERT_EQ(effects.size(), 1U);
+    const Send& send = std::get<Send>(effects.front());
+    ASSERT_TRUE(std::holds_alternative<Proceed>(send.message));
+    EXPECT_EQ(std::get<Proceed>(send.message).step, 5U) << print(barrier);
+  }
+}
+
+/// A predicate may refuse whoever sees no other worker.
+TEST(Coordinator, LetsALoneWorkerPassWhateverItsRuleSays) {
+  const auto needs_another =
+      barrier::Predicate::make("another", [](Step own, std::span<const Step> seen) {
+        return std::ranges::any_of(seen, [=](Step step) { return step >= own; });
+      });
+  Coordinator core{{.barrier = {needs_another}, .recheck = {}}};
   add_founders(core, {3, 3});
   Random random{1};
   Effects effects;
   const Context context{1ms, random, effects};
   core.on(context, Arrived{0, 4});
-  core.on(context, Arrived{1, 5});
-  core.on_members(context, {0}, {});
+  EXPECT_TRUE(effects.empty()) << "worker 1 is behind";
   core.on_members(context, {1}, {});
-  core.on_members(context, {}, {2});
-  effects.clear();
-  core.on(context, WorkerStatus{.member = 2, .phase = WorkerStatus::Phase::entering});
   ASSERT_EQ(effects.size(), 1U);
-  const Send& send = std::get<Send>(effects.front());
-  ASSERT_TRUE(std::holds_alternative<Proceed>(send.message));
-  EXPECT_EQ(std::get<Proceed>(send.message).step, 5U);
+  EXPECT_EQ(std::get<Proceed>(std::get<Send>(effects.front()).message).step, 4U);
+  effects.clear();
+  core.on(context, Arrived{0, 5});
+  EXPECT_EQ(effects.size(), 1U);
 }
 
 /// A worker ends when its node leaves, too: the job goes on with those that join later.

@@ -33,6 +33,37 @@ TEST(SampleGate, JoinerDrawsAgainAsLongAsNoOtherWorkerHasBegun) {
   }
 }
 
+/// Workers that have ended tell a joiner nothing as long as another one runs.
+TEST(SampleGate, JoinerBeginsAtTheStepOfAWorkerThatRuns) {
+  for (const bool one_runs : {true, false}) {
+    const auto members =
+        std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1, 2, 3, 4, 5});
+    SampleGate gate{barrier::sampled(barrier::Bsp{}, 1), barrier::Recheck::distributed(), 5,
+                    members};
+    Random random{1};
+    Effects out;
+    Time now{};
+    std::size_t asked_last = 0;
+    bool entered = gate.enter({now, random, out});
+    for (std::uint64_t round = 1; round <= 10 && !entered; ++round) {
+      asked_last = 0;
+      for (const Effect& effect : std::exchange(out, {})) {
+        const auto* send = std::get_if<Send>(&effect);
+        if (send == nullptr) continue;
+        ++asked_last;
+        const MemberId other = std::get<ToMember>(send->to).id;
+        const Step step = one_runs && other == 3 ? 7 : barrier::finished;
+        entered = gate.on({now, random, out}, StepAnswer{other, round, step});
+      }
+      now += std::chrono::seconds{2};
+      if (!entered) entered = gate.on_timer({now, random, out});
+    }
+    ASSERT_TRUE(entered);
+    EXPECT_EQ(gate.entry_step(), one_runs ? Step{7} : barrier::finished);
+    EXPECT_TRUE(one_runs || asked_last == 5) << "it cannot know before all have answered";
+  }
+}
+
 /// Returns the workers that the gate has asked.
 std::vector<MemberId> asked_in(const Effects& effects) {
   std::vector<MemberId> asked;

@@ -34,6 +34,25 @@ TEST(Sabotage, BarriersThatIgnoreSilenceAreFound) {
   EXPECT_TRUE(seeds_until_found<SilenceCountsAsFinished>(1000, "passed the barrier"));
 }
 
+/// The same under barriers that tune themselves, which choose the step to be reached at each draw.
+class SilenceCountsAsFinishedIfTuned : public SilenceCountsAsFinished {
+ public:
+  bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
+    return !is_tuned_ || SilenceCountsAsFinished::on_arrival(world, envelope);
+  }
+  barrier::Barrier barrier_of_cores(const barrier::Barrier& of_scenario) override {
+    is_tuned_ = barrier::is_tuned(of_scenario);
+    return of_scenario;
+  }
+
+ private:
+  bool is_tuned_ = false;
+};
+
+TEST(Sabotage, TunedBarriersThatIgnoreSilenceAreFound) {
+  EXPECT_TRUE(seeds_until_found<SilenceCountsAsFinishedIfTuned>(1000, "passed the barrier"));
+}
+
 /// Workers answer that they have not begun, so no other worker waits for them.
 class NeverBegun : public Sabotage {
  public:
