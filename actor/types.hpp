@@ -60,6 +60,8 @@ struct Report {
   core::Step step = 0;
   /// Samples of all steps that the worker has finished.
   std::uint64_t samples = 0;
+  /// The time since it started, up to its end if it has ended.
+  core::Time active_time{};
   /// The total times for which it waited at barriers, and for which it computed.
   core::Time wait_time{};
   core::Time compute_time{};

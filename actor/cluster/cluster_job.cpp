@@ -210,6 +210,7 @@ wire::JobStatus ClusterJob::status() {
          report.worker.step,
          report.worker.samples,
          report.worker.wait_time.count(),
+         report.worker.active_time.count(),
          report.worker.loss_sum,
          report.worker.loss_count,
          {report.worker.draws, report.worker.passes, report.worker.drawn, report.worker.tuned},

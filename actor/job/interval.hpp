@@ -33,6 +33,13 @@ constexpr Activity last_of(Activity) { return Activity::pause; }
 /// Returns the enumerator's name.
 [[nodiscard]] std::string_view name_of(Activity activity);
 
+/// Returns true if the activity is part of making a step: not waiting.
+[[nodiscard]] constexpr bool is_of_step(Activity activity) {
+  using enum Activity;
+  return activity == plan || activity == read || activity == compute || activity == delay ||
+         activity == write;
+}
+
 struct Interval {
   /// Times since the job started; on nodes, since it started on the worker's node, by its clock.
   core::Time from{};

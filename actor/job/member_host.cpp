@@ -22,6 +22,7 @@ void MemberHost::execute(core::Compute& compute) {
   const core::Time now = job_context_->now();
   if (now >= paused_until_) return begin_computation(compute);
   postponed_compute_ = std::move(compute);
+  postponed_from_ = now;
   if (timeline_ != nullptr) timeline_->pause(now);
 }
 
@@ -39,6 +40,7 @@ void MemberHost::resume_if_due() {
   }
   if (!postponed_compute_ || job_context_->now() < paused_until_) return;
   core::Compute compute = *std::exchange(postponed_compute_, std::nullopt);
+  postponed_for_ = job_context_->now() - postponed_from_;
   if (timeline_ != nullptr) timeline_->compute(job_context_->now());
   begin_computation(compute);
 }
@@ -73,10 +75,11 @@ void MemberHost::on_failed(const actor::ComputeFailed& failure) {
 }
 
 Report MemberHost::worker_report(const core::Worker& worker) const {
-  const auto counts = worker.draw_counts();
+  const auto counts = training().draw_counts();
   Report report{.worker = core_.self().id,
                 .step = worker.step(),
                 .samples = worker.samples(),
+                .active_time = worker.active_time(job_context_->now()),
                 .wait_time = worker.wait_time(job_context_->now()),
                 .draws = counts.draws,
                 .passes = counts.passes,
@@ -157,9 +160,14 @@ MemberReport MemberHost::report() const {
       },
       training().exchange());
   result.is_paused = is_idle && !is_sending;
+  if (worker != nullptr) {
+    result.worker = worker_report(*worker);
+    return result;
+  }
+  const auto counts = training().draw_counts();
+  result.worker.draws = counts.draws;
+  result.worker.passes = counts.passes;
   result.worker.tuned = training().tuned();
-  if (worker == nullptr) return result;
-  result.worker = worker_report(*worker);
   return result;
 }
 

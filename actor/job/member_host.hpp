@@ -212,7 +212,8 @@ class MemberHost : public actor::MemberActor::base {
     const auto computed = executor_.take_due();
     if (!computed) return false;
     run([&](Core& member, const Context& context) {
-      member.on_input(context, core::ComputeResult{computed->step, computed->update});
+      member.on_input(context, core::ComputeResult{computed->step, computed->update,
+                                                   std::exchange(postponed_for_, {})});
     });
     return true;
   }
@@ -379,6 +380,9 @@ class MemberHost : public actor::MemberActor::base {
   core::Time paused_until_{};
   /// The computation that starts when the pause is over.
   std::optional<core::Compute> postponed_compute_;
+  core::Time postponed_from_{};
+  /// How long a pause has postponed the computation whose update is due.
+  core::Time postponed_for_{};
   /// Why the member cannot go on; empty if it can.
   std::string failure_;
   std::uint64_t question_count_ = 0;

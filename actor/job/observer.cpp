@@ -243,8 +243,7 @@ void ObserverHost::on_collected(Collection collection) {
   begin_final_evaluation();
 }
 
-/// In central mode, replaces figures from the workers' reports by those of the coordinator, which
-/// knows of every step. Then begins the evaluation at the end.
+/// In central mode, first asks the coordinator for its figures, since it knows of every step.
 void ObserverHost::begin_final_evaluation() {
   const auto begin = [this] {
     phase_ = Phase::evaluating;
@@ -256,10 +255,7 @@ void ObserverHost::begin_final_evaluation() {
   request(directory_->coordinator, std::chrono::seconds{2}, actor::steps_atom_v)
       .then(
           [this, begin](const core::StepsReport& steps) {
-            figures_.max_lag = steps.max_lag;
-            figures_.draws = steps.draws;
-            figures_.passes = steps.passes;
-            figures_.tuned = steps.tuned;
+            coordinated_ = steps;
             begin();
           },
           [begin](const caf::error&) { begin(); });
@@ -267,6 +263,10 @@ void ObserverHost::begin_final_evaluation() {
 
 void ObserverHost::report_progress() {
   if (!options_.on_progress || phase_ > Phase::stopping) return;
+  if (directory_->coordinator)
+    request(directory_->coordinator, std::chrono::seconds{2}, actor::steps_atom_v)
+        .then([this](const core::StepsReport& steps) { coordinated_ = steps; },
+              [](const caf::error&) {});
   update_figures();
   update_loss();
   call("on_progress", [&] {
@@ -294,7 +294,6 @@ void ObserverHost::update_figures() {
   std::vector<core::Step> steps;
   core::Time active{};
   const core::Time now = job_context_->now();
-  const bool counted_centrally = directory_ && directory_->coordinator && phase_ == Phase::over;
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
   barrier::TunedSum tuned;
@@ -307,11 +306,10 @@ void ObserverHost::update_figures() {
     tuned.add(reports_[w].tuned);
     figures_.reads += reports_[w].reads;
   }
-  if (!counted_centrally) {
-    figures_.draws = draws;
-    figures_.passes = passes;
-    figures_.tuned = tuned;
-  }
+  figures_.draws = coordinated_ ? coordinated_->draws : draws;
+  figures_.passes = coordinated_ ? coordinated_->passes : passes;
+  figures_.tuned = coordinated_ ? coordinated_->tuned : tuned;
+  if (coordinated_) figures_.max_lag = coordinated_->max_lag;
   update_deal_figures();
   std::ranges::sort(steps);
   figures_.elapsed = std::min(now, *std::ranges::max_element(ended_at_));

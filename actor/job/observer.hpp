@@ -102,6 +102,8 @@ class ObserverHost : public actor::ObserverActor::base {
   Phase phase_ = Phase::running;
   Outcome outcome_;
   Progress figures_;
+  /// In central mode: what the coordinator has last reported.
+  std::optional<core::StepsReport> coordinated_;
   /// By worker: its last report, and when it made its last step (the maximum time until then).
   std::vector<actor::Report> reports_;
   std::vector<core::Time> ended_at_;

@@ -23,7 +23,7 @@ namespace starling::wire {
 /// Options and their values, as in a job file.
 using JobSettings = std::vector<std::pair<std::string, std::string>>;
 
-/// The state of a job; the last three say how it ended.
+/// The last three say how the job ended.
 enum class JobState : std::uint8_t { preparing, running, done, stopped, failed };
 constexpr JobState last_of(JobState) { return JobState::failed; }
 
@@ -175,7 +175,7 @@ struct MemberStatus {
   core::Step step = 0;
   std::uint64_t samples = 0;
   std::int64_t waited_ns = 0;
-  /// The sum and the number of the losses of all batches of the member.
+  std::int64_t active_ns = 0;
   double loss_sum = 0;
   std::uint64_t loss_count = 0;
   DrawStatus draws = {};
@@ -189,8 +189,8 @@ struct MemberStatus {
   core::CopyHash copy = {};
   static constexpr auto fields(auto& m) {
     return std::tie(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns,
-                    m.loss_sum, m.loss_count, m.draws, m.reads, m.is_paused, m.held, m.deal,
-                    m.updates, m.copy);
+                    m.active_ns, m.loss_sum, m.loss_count, m.draws, m.reads, m.is_paused, m.held,
+                    m.deal, m.updates, m.copy);
   }
 };
 /// The updates that one incarnation of a worker has made.

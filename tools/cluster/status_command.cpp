@@ -220,6 +220,7 @@ nlohmann::ordered_json json_of(wire::JobId id, const ClusterSnapshot& snapshot) 
       entry["ranges_held"] = status.held;
       entry["samples"] = status.samples;
       entry["waited_s"] = static_cast<double>(status.waited_ns) / 1e9;
+      entry["active_s"] = static_cast<double>(status.active_ns) / 1e9;
       entry["draws"] = status.draws.draws;
       entry["passes"] = status.draws.passes;
       entry["drawn"] = status.draws.drawn;

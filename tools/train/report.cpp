@@ -161,7 +161,8 @@ void add_figures(Json& json, const ResolvedJob& job, const actor::Progress& last
   json["spread"] = spread_json(last.spread);
   // On a cluster, nodes report steps at different times, so the largest lag is not known.
   if (job.id.empty()) json["max_lag"] = last.max_lag;
-  if (job.options.job.barrier.sample) json.update({{"draws", last.draws}, {"passes", last.passes}});
+  if (barrier::is_sampled(job.options.job.barrier))
+    json.update({{"draws", last.draws}, {"passes", last.passes}});
   if (last.tuned.workers > 0)
     json["tuned"] = {{"s", last.tuned.mean_staleness()}, {"beta", last.tuned.mean_beta()}};
   if (job.options.job.cache)
@@ -366,12 +367,10 @@ std::string progress_json(const ResolvedJob& job, const actor::Progress& progres
   json["step"] = whole_or_real(mean_step(job, progress));
   add_figures(json, job, progress);
   json.erase("wall_s");
-  if (updates_made(job, progress) > 0) {
+  if (updates_made(job, progress) > 0)
     json["loss"] = progress.loss;
-  } else {
-    json.erase("updates_per_s");
-    json.erase("waiting_share");
-  }
+  else
+    for (const char* unknown : {"updates_per_s", "waiting_share"}) json.erase(unknown);
   return json_line(json);
 }
 
@@ -379,6 +378,9 @@ std::string evaluation_json(const ResolvedJob& job, const actor::Progress& progr
   Json json = event("evaluation", progress);
   json["step"] = whole_or_real(progress.evaluated_at);
   json["epoch"] = progress.evaluated_at / static_cast<double>(job.steps_per_epoch);
+  // Workers that hand in early have steps of fewer samples than a batch.
+  if (barrier::hands_in_early(job.options.job.barrier) && progress.data_epoch)
+    json["epoch"] = *progress.data_epoch;
   actor::Progress at_evaluation;
   at_evaluation.updates = static_cast<std::uint64_t>(
       std::llround(progress.evaluated_at * static_cast<double>(job.options.job.workers)));

@@ -272,7 +272,7 @@ std::vector<ControlMessage> example_control_messages() {
                        {9, 8, 7, 6, 5},
                        {{1,
                          settings,
-                         {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8, 9, true}},
+                         {{0, 1, 2, "why", 3, 4, 5, 6, 0.5, 6, 7, 8, 9, true}},
                          founding(),
                          1500,
                          "alice",

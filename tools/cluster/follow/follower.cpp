@@ -235,6 +235,7 @@ JobReport Follower::make_report() {
   std::vector<core::Step> steps;
   std::vector<double> epochs;
   core::Time waited{};
+  core::Time active{};
   std::uint64_t loss_count = 0;
   double loss_sum = 0;
   std::vector<core::CopyHash> copies;
@@ -280,14 +281,14 @@ JobReport Follower::make_report() {
             std::max(progress.last_step.value_or(0), known->second.deal.last_step.value_or(0));
       }
       waited += core::Time{known->second.waited_ns};
+      active += core::Time{known->second.active_ns};
     }
   if (!steps.empty()) {
     for (const core::Step step : steps) report.mean_step += static_cast<double>(step);
     report.mean_step /= static_cast<double>(steps.size());
     std::ranges::sort(steps);
     progress.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
-    progress.waiting_share =
-        in_seconds(waited) / (in_seconds(progress.elapsed) * static_cast<double>(steps.size()));
+    progress.waiting_share = active > core::Time{} ? in_seconds(waited) / in_seconds(active) : 0;
   }
   if (!epochs.empty())
     progress.data_epoch =
