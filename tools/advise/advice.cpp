@@ -1,11 +1,34 @@
 #include "starling/tools/advise/advice.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <utility>
 
+#include "starling/base/text.hpp"
 #include "starling/base/to_duration.hpp"
 
 namespace starling::program {
+namespace {
+
+/// Refuses a trace with a worker so slow that the others would make too many steps in the meantime.
+Result<void> check_work(const Advice& advice) {
+  double updates = 0;
+  std::size_t slowest = 0;
+  for (std::size_t i = 0; i < advice.workers.size(); ++i) {
+    updates += std::chrono::duration<double>(advice.horizon).count() / advice.workers[i].mean_s;
+    if (advice.workers[i].mean_s > advice.workers[slowest].mean_s) slowest = i;
+  }
+  constexpr double updates_max = 1e6;
+  if (updates <= updates_max) return {};
+  return Error{advice.options.file + ": the steps of worker " + quote(advice.names[slowest]) +
+               " take " + print_number(advice.workers[slowest].mean_s) +
+               " s on average; while it makes " + std::to_string(advice.options.steps) +
+               ", all workers would make " + print_number(std::round(updates)) +
+               "; valid: at most 1000000, so leave out single very long steps, or that worker"};
+}
+
+}  // namespace
 
 core::Time horizon_of(const AdviseOptions& options, const std::vector<RecordedFigures>& workers) {
   double slowest_s = 0;
@@ -21,6 +44,7 @@ Result<Advice> make_advice(const AdviseOptions& options, std::shared_ptr<const S
     advice.steps.push_back(worker.durations.size());
   }
   advice.horizon = horizon_of(options, advice.workers);
+  if (auto valid = check_work(advice); !valid) return std::move(valid).error();
   if (advice.options.barriers.empty())
     advice.options.barriers = barriers_to_compare(trace->size(), options.mode);
   const StepTimes step_times = resampled(trace);

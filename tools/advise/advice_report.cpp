@@ -83,12 +83,25 @@ std::string reason(const Advice& advice, const std::optional<Winner>& winner, st
   else if (winner->barrier != 0)
     text += fmt::format("; {} does not reach it", name_of(advice, 0));
   text += ".";
-  if (winner->equals.empty()) return text;
-  std::string names;
+  std::vector<std::string> as_fresh;
+  std::vector<std::string> staler;
   for (const std::size_t barrier : winner->equals)
-    names += (names.empty() ? "" : ", ") + name_of(advice, barrier);
-  return text + fmt::format(" Equally good within {:.0f} %, but with staler updates: {}.",
-                            100 * equal_within, names);
+    (advice.barriers[barrier].staleness.mean > best.staleness.mean ? staler : as_fresh)
+        .push_back(name_of(advice, barrier));
+  if (!as_fresh.empty())
+    text += fmt::format(" Equally good within {:.0f} %: {}.", 100 * equal_within,
+                        fmt::join(as_fresh, ", "));
+  if (!staler.empty())
+    text += fmt::format(" Equally good within {:.0f} %, but with staler updates: {}.",
+                        100 * equal_within, fmt::join(staler, ", "));
+  return text;
+}
+
+/// True if the barrier bounds how far apart the workers get. One that samples all others does as it
+/// does over all workers.
+bool bounds_spread(barrier::Barrier barrier, std::size_t workers) {
+  if (barrier::seen_workers(barrier, workers - 1) + 1 == workers) barrier.sample.reset();
+  return barrier::spread_bound(barrier).has_value();
 }
 
 Json figures_json(const Summary& values) {
@@ -128,7 +141,7 @@ std::string advice_text(const Advice& advice) {
                      plain_text(barriers_table(advice)) + "\nadvice: " + best + "\n";
   text += "  At a small learning rate, " + reason(advice, small, 0) + "\n";
   text += "  At a large learning rate, " + reason(advice, large, 1) + "\n";
-  if (small && !barrier::spread_bound(advice.barriers[small->barrier].barrier))
+  if (small && !bounds_spread(advice.barriers[small->barrier].barrier, advice.workers.size()))
     text += fmt::format(
         "  {} does not bound how far apart the workers get; here it was {:.0f} steps.\n", best,
         advice.barriers[small->barrier].max_lag);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "starling/base/input.hpp"
@@ -71,6 +73,36 @@ class CsvReader {
 
 }  // namespace
 
+std::vector<core::Time> complete_steps(std::span<const actor::Interval> intervals) {
+  std::map<core::Step, core::Time> times;
+  std::set<core::Step> incomplete;
+  const actor::Interval* former = nullptr;
+  for (const actor::Interval& interval : intervals) {
+    const bool follows = former != nullptr ? former->to == interval.from
+                                           : interval.activity == actor::Activity::start;
+    if (!follows && former != nullptr) incomplete.insert(former->step);
+    if (!follows) incomplete.insert(interval.step);
+    if (actor::is_of_step(interval.activity)) times[interval.step] += interval.to - interval.from;
+    former = &interval;
+  }
+  if (!times.empty()) times.erase(std::prev(times.end()));
+  std::vector<core::Time> complete;
+  for (const auto& [step, time] : times)
+    if (!incomplete.contains(step)) complete.push_back(std::max(core::Time{1}, time));
+  return complete;
+}
+
+Result<void> check_recorded_job(const std::string& barrier, const std::string& batch) {
+  const std::string valid = ", so slow workers look as fast as others; valid: a job with another ";
+  if (barrier == "absp")
+    return Error{"has barrier absp, which cuts the steps of slow workers short" + valid +
+                 "barrier"};
+  if (batch.starts_with("dynamic"))
+    return Error{"has batch " + batch + ", which gives slow workers less to compute" + valid +
+                 "batch"};
+  return {};
+}
+
 Result<void> check_step_trace(const StepTrace& trace) {
   if (trace.size() < 2)
     return Error{"has steps of " + print_count(trace.size(), "worker") +
@@ -99,6 +131,7 @@ Result<StepTrace> parse_step_csv(std::string_view text, const std::string& path)
                    ": the line has no end: the file is cut off; valid: a new line after each row"};
     const std::string_view line = trim(text.substr(0, end));
     text.remove_prefix(end + 1);
+    if (line.empty() && trim(text).empty()) break;
     if (line_number == 1) {
       if (line != csv_head)
         return Error{place(path, 1) + ": " + quote(line) + "; valid: the head " +
@@ -117,9 +150,14 @@ Result<StepTrace> read_step_trace(const std::string& path) {
   constexpr std::size_t bytes_max = std::size_t{1} << 28U;
   const auto text = read_text(path, bytes_max, "fewer steps: some hundreds of each worker suffice");
   if (!text) return text.error();
+  if (text->starts_with("\xef\xbb\xbf"))
+    return Error{path + ": begins with a byte order mark; valid: text in UTF-8 without one"};
   if (trim(*text).empty())
     return Error{path + ": is empty; valid: the head " + std::string{csv_head} +
                  " and a row for each step"};
+  if (trim(*text).starts_with('['))
+    return Error{path +
+                 ": is an array; valid: a trace that train --trace wrote, which is an object"};
   return trim(*text).starts_with('{') ? parse_step_json(*text, path) : parse_step_csv(*text, path);
 }
 

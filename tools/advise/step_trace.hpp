@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "starling/actor/job/interval.hpp"
 #include "starling/base/result.hpp"
 #include "starling/tools/advise/trial.hpp"
 
@@ -46,6 +48,14 @@ inline constexpr std::size_t recorded_workers_max = 64;
 [[nodiscard]] Result<StepTrace> parse_step_csv(std::string_view text, const std::string& path);
 /// Reads the content of a file in the JSON format. Errors begin with `path`.
 [[nodiscard]] Result<StepTrace> parse_step_json(std::string_view text, const std::string& path);
+
+/// Returns how long the steps of a worker that still runs took, without waiting. Leaves out its
+/// last step and those of which intervals are missing. `intervals` are in the order of time.
+[[nodiscard]] std::vector<core::Time> complete_steps(std::span<const actor::Interval> intervals);
+
+/// Refuses to record a job with this barrier and batch, as in a job file, if slow workers compute
+/// less in each step under them. An empty text stands for the default.
+[[nodiscard]] Result<void> check_recorded_job(const std::string& barrier, const std::string& batch);
 
 /// Returns an Error if the trace has too few or too many workers, or too few steps of one.
 [[nodiscard]] Result<void> check_step_trace(const StepTrace& trace);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -16,9 +15,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The intervals of which a step consists.
-constexpr std::array<std::string_view, 5> step_intervals{"plan", "read", "compute", "delay",
-                                                         "write"};
+/// Returns true for the name of an interval of which a step consists.
+bool is_of_step(std::string_view name) {
+  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(actor::last_of(actor::Activity{})); ++i)
+    if (const auto activity = static_cast<actor::Activity>(i); actor::name_of(activity) == name)
+      return actor::is_of_step(activity);
+  return false;
+}
 
 /// Adds up the intervals of each step. Leaves out steps of which intervals are missing.
 class StepSums {
@@ -27,11 +30,9 @@ class StepSums {
   bool add(const Json& event) {
     const auto name = event.find("name");
     if (name == event.end() || !name->is_string()) return false;
-    const bool is_of_step =
-        std::ranges::find(step_intervals, name->get_ref<const std::string&>()) !=
-        step_intervals.end();
+    const bool belongs_to_step = is_of_step(name->get_ref<const std::string&>());
     const auto kind = event.find("ph");
-    if (!is_of_step && (kind == event.end() || *kind != "X")) return true;
+    if (!belongs_to_step && (kind == event.end() || *kind != "X")) return true;
     const auto worker = event.find("tid");
     const auto begin = event.find("ts");
     const auto duration = event.find("dur");
@@ -46,7 +47,7 @@ class StepSums {
         row.end ? std::abs(begin->get<double>() - *row.end) < gap_min_us : *name == "start";
     row.end = begin->get<double>() + duration->get<double>();
     if (!follows) row.incomplete.insert(row.step);
-    if (!is_of_step) return true;
+    if (!belongs_to_step) return true;
     if (arguments == event.end() || !arguments->is_object()) return false;
     const auto step = arguments->find("step");
     if (step == arguments->end() || !step->is_number_unsigned()) return false;
@@ -88,6 +89,12 @@ class StepSums {
   std::map<std::uint64_t, Row> rows_;
 };
 
+/// Returns a text of the description of the job; empty if there is none.
+std::string text_of(const Json& job, const char* key) {
+  const auto at = job.find(key);
+  return at != job.end() && at->is_string() ? at->get<std::string>() : std::string{};
+}
+
 std::size_t line_at(std::string_view text, std::size_t byte) {
   return 1 + static_cast<std::size_t>(
                  std::ranges::count(text.substr(0, std::min(byte, text.size())), '\n'));
@@ -120,6 +127,10 @@ Result<StepTrace> parse_step_json(std::string_view text, const std::string& path
                  " is not as train --trace writes it; valid: name, and for the intervals of a step "
                  "tid, ts, dur and args.step"};
   const auto other = whole.find("otherData");
+  if (other != whole.end() && other->is_object())
+    if (auto valid = check_recorded_job(text_of(*other, "barrier"), text_of(*other, "batch"));
+        !valid)
+      return std::move(valid).error().within(path);
   // A node that died did not hand over its last intervals.
   const bool lacks_ends =
       other != whole.end() && other->is_object() &&

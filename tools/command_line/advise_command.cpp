@@ -1,3 +1,5 @@
+#include "starling/tools/command_line/advise_command.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <thread>
@@ -5,7 +7,8 @@
 
 #include "starling/base/text.hpp"
 #include "starling/tools/advise/advice.hpp"
-#include "starling/tools/advise/advise_command.hpp"
+#include "starling/tools/cluster/step_recorder.hpp"
+#include "starling/tools/program/program_name.hpp"
 #include "starling/tools/sim/run_display.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/prepare.hpp"
@@ -23,6 +26,10 @@ Result<void> put_barriers(AdviseOptions& options, const Registry& registry,
       return Error{setting.location + ": barrier " + barrier::print(*barrier) +
                    ": hands in some of a step's samples, and advise simulates steps without "
                    "samples; valid: other barriers"};
+    if (barrier::moves_with_descent(*barrier))
+      return Error{setting.location + ": barrier " + barrier::print(*barrier) +
+                   ": follows the loss at one learning rate, and advise simulates two at once; "
+                   "valid: other barriers"};
     if (std::ranges::find(options.barriers, *barrier) != options.barriers.end())
       return Error{setting.location + ": '" + setting.text + "' is given twice; valid: each once"};
     options.barriers.push_back(*std::move(barrier));
@@ -57,13 +64,39 @@ Result<AdviseOptions> parse_options(const Registry& registry, const std::string&
   return options;
 }
 
+/// Refuses two sources of step times, none, and options that only the other source has.
+Result<void> check_source(const std::string& file, const Settings& settings) {
+  const bool has_node = !location_of(settings, "from").empty();
+  if (file.empty() && !has_node)
+    return Error{"the step times are missing; valid: " + program_name() +
+                 " advise FILE, or --from HOST:PORT to record those of a job"};
+  if (!file.empty() && has_node)
+    return Error{"--from: both it and the file " + quote(file) +
+                 " are given; valid: one source of step times"};
+  if (has_node) return {};
+  for (const KeyDescription& key : recording_options(""))
+    if (!location_of(settings, key.name).empty())
+      return Error{"--" + key.name + ": is of no use for a file; valid: with --from"};
+  return {};
+}
+
 }  // namespace
 
 Result<int> advise_command(const Registry& registry, const std::string& file,
                            const Settings& settings) {
-  const auto options = parse_options(registry, file, settings);
-  if (!options) return options.error();
-  auto trace = read_step_trace(file);
+  if (auto valid = check_source(file, settings); !valid) return std::move(valid).error();
+  auto options = parse_options(registry, file, settings);
+  if (!options) return std::move(options).error();
+  Result<StepTrace> trace = StepTrace{};
+  if (file.empty()) {
+    auto recorded = record_steps(settings);
+    if (!recorded) return std::move(recorded).error();
+    if (!*recorded) return job_failed;
+    options->file = "job " + (*recorded)->job;
+    trace = std::move((*recorded)->trace);
+  } else {
+    trace = read_step_trace(file);
+  }
   if (!trace) return std::move(trace).error();
   RunDisplay display{!text_of(settings, "quiet").empty(), "simulating"};
   const auto advice = make_advice(*options, std::make_shared<const StepTrace>(*std::move(trace)),

@@ -6,12 +6,12 @@
 #include <sstream>
 
 #include "starling/base/text.hpp"
-#include "starling/tools/advise/advise_arguments.hpp"
 #include "starling/tools/bench/bench_arguments.hpp"
 #include "starling/tools/chaos/chaos_arguments.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/keys/keys_arguments.hpp"
 #include "starling/tools/collective/collective_arguments.hpp"
+#include "starling/tools/command_line/advise_arguments.hpp"
 #include "starling/tools/command_line/footers.hpp"
 #include "starling/tools/command_line/job_file.hpp"
 #include "starling/tools/command_line/submit_flow_arguments.hpp"

@@ -31,6 +31,8 @@ std::string barriers_list(const Registry& registry) {
     add_line("p" + rule.label + ":beta=2", summary, false);
   }
   text +=
+      "dssp:low=3,high=15,cap lets nobody pass more than 15 steps ahead. tuned:staleness=3 meets a "
+      "mean lag,\ntuned:progress makes the loss fall fast.\n"
       "With beta, in modes hybrid and peer, draw=availability or draw=speed, as "
       "pssp:s=4,beta=2,draw=speed:\n"
       "workers that have answered more questions in time, or made more steps a second, are drawn "

@@ -334,6 +334,11 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
     return with_location(models::small_total_error(job->train.batch, job->train.job.workers),
                          settings, "batch");
   const bool is_dynamic = job->train.dynamic_batches;
+  if (resolved.options.batch < job->train.batch && !job->quiet &&
+      !location_of(settings, "batch").empty())
+    print_error(location_of(settings, "batch") + ": " +
+                (is_dynamic ? "all workers together have " : "a worker's share is ") +
+                print_count(resolved.options.batch, "sample") + ", so batches are no larger");
   if (auto valid = check_hand_ins(**model, job->train.job.barrier, is_dynamic); !valid)
     return with_location(std::move(valid).error(), settings, "barrier");
   if (auto valid = check_compression(**model, job->train); !valid)

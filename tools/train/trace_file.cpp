@@ -84,6 +84,7 @@ Json description(const ResolvedJob& job, const Trace& trace) {
             {"mode", core::print(options.mode)},
             {"barrier", barrier::print(options.barrier)},
             {"workers", options.workers},
+            {"batch", actor::print_batch(job.options)},
             {"seed", options.seed},
             {"intervals_dropped", trace.dropped}};
   if (trace.dropped_from)

@@ -86,12 +86,18 @@ TEST(Advise, RefusesBadInputWithItsPlace) {
   folder.write("bad.csv", straggler_csv() + "a,21,x\n");
   folder.write("cut.csv", straggler_csv() + "a,21,0.");
   folder.write("empty.csv", "");
+  folder.write("outlier.csv", straggler_csv() + "a,21,80000\n");
+  folder.write("bom.csv", "\xef\xbb\xbf" + straggler_csv());
+  folder.write("array.json", "[]\n");
   const std::vector<std::pair<std::string, std::string>> cases{
       {"bad.csv", "bad.csv:82: seconds: 'x'; valid: a number above 0"},
       {"cut.csv", "cut.csv:82: the line has no end: the file is cut off"},
       {"empty.csv", "empty.csv: is empty; valid: "},
       {"missing.csv", "missing.csv"},
-      {"", "FILE"},
+      {"", "the step times are missing; valid: starling advise FILE"},
+      {"t.csv --from 127.0.0.1:1", "--from: both it and the file 't.csv' are given"},
+      {"t.csv --record 3s", "--record: is of no use for a file; valid: with --from"},
+      {"--from 127.0.0.1:1 --record 0s", "--record: '0s'; valid: 1s to 1h"},
       {"t.csv --seeds 0", "--seeds"},
       {"t.csv --steps 99", "--steps"},
       {"t.csv --mode ring", "--mode: "},
@@ -99,6 +105,10 @@ TEST(Advise, RefusesBadInputWithItsPlace) {
       {"t.csv --barrier asp", "--barrier: asp alone has no other to be compared with; valid: "},
       {"t.csv --barrier asp --barrier asp", "--barrier: 'asp' is given twice"},
       {"t.csv --barrier bsp --barrier absp", "--barrier: barrier absp: hands in some"},
+      {"t.csv --barrier bsp --barrier tuned:progress", "barrier tuned:progress: follows the loss"},
+      {"outlier.csv", "outlier.csv: the steps of worker 'a' take "},
+      {"bom.csv", "bom.csv: begins with a byte order mark"},
+      {"array.json", "array.json: is an array; valid: a trace that train --trace wrote"},
       {"t.csv --barrier asp --barrier pbsp:beta=4", "beta"},
       {"t.csv --mode peer --barrier asp --barrier bsp", "bsp"},
       {"t.csv --stepz 5", "--stepz"}};

@@ -44,6 +44,12 @@ TEST(StepCsv, HoldsTheStepsOfEachWorkerInTheirOrder) {
   EXPECT_EQ((*trace)[1].durations.back(), 2ms);
 }
 
+TEST(StepCsv, MayEndWithEmptyLines) {
+  EXPECT_TRUE(parse_step_csv(csv_of({"a", "b"}, 20) + "\n \r\n", "t.csv"));
+  EXPECT_EQ(error_of("worker,step,seconds\n\na,1,1\n"),
+            "t.csv:2: has 0 cells; valid: three, like a,1,0.25");
+}
+
 TEST(StepCsv, MayHaveTheLineEndsOfWindows) {
   std::string text = csv_of({"a", "b"}, 20);
   for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2)
@@ -70,8 +76,7 @@ TEST_P(RefusesRow, WithItsLine) {
 
 INSTANTIATE_TEST_SUITE_P(
     StepCsv, RefusesRow,
-    testing::Values(BadStepCsv{"", "has 0 cells; valid: three"},
-                    BadStepCsv{"a,21", "has 2 cells; valid: three"},
+    testing::Values(BadStepCsv{"a,21", "has 2 cells; valid: three"},
                     BadStepCsv{"a,21,0.1,0.2", "has 4 cells; valid: three"},
                     BadStepCsv{",21,0.1", "worker ''; valid: a name"},
                     BadStepCsv{"a,20,0.1", "step 20 of worker 'a' comes after its step 20"},
@@ -176,6 +181,21 @@ TEST(StepJson, LeavesOutTheStepsAroundMissingIntervals) {
   ASSERT_FALSE(trace);
   EXPECT_NE(trace.error().message.find("18 steps of worker '1'"), std::string::npos)
       << trace.error().message;
+}
+
+/// There the steps of slow workers have less to compute.
+TEST(StepJson, RefusesTracesOfUnequalSteps) {
+  const auto error = [](const std::string& other_data) {
+    const auto trace = parse_step_json(json_trace(other_data), "t.json");
+    return trace ? "no error" : trace.error().message;
+  };
+  EXPECT_EQ(error(R"({"barrier": "bsp", "batch": "32"})"), "no error");
+  EXPECT_EQ(error(R"({"barrier": "absp", "batch": "32"})"),
+            "t.json: has barrier absp, which cuts the steps of slow workers short, so slow workers "
+            "look as fast as others; valid: a job with another barrier");
+  EXPECT_EQ(error(R"({"barrier": "bsp", "batch": "dynamic:total=64"})"),
+            "t.json: has batch dynamic:total=64, which gives slow workers less to compute, so slow "
+            "workers look as fast as others; valid: a job with another batch");
 }
 
 TEST(StepJson, RefusesACutOffFileWithItsLine) {

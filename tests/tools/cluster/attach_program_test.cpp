@@ -71,6 +71,32 @@ TEST_F(Nodes, GoOnIfAttachIsInterrupted) {
   EXPECT_EQ(starling(work_, "evaluate m").code, 0);
 }
 
+TEST_F(Nodes, HaveTheirStepsRecordedForAdvice) {
+  const ProgramResult none = starling(work_, "advise --from " + addresses_.at(0));
+  EXPECT_NE(none.code, 0);
+  ASSERT_EQ(run(work_, program(), job_of_three(0, "--steps 100000 --detach")).code, 0);
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
+  const std::string barriers = " --barrier bsp --barrier asp";
+  const ProgramResult ran =
+      starling(work_, "advise --record 2s --steps 100 --seeds 1 --json --quiet" + barriers +
+                          " --from " + addresses_.at(1));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["file"], "job softmax-digits-1") << ran.out;
+  EXPECT_EQ(json["workers"].size(), 3U) << ran.out;
+  EXPECT_NE(status().find("running"), std::string::npos) << "the job goes on";
+  EXPECT_EQ(starling(work_, "stop --drop" + to(2)).code, 0);
+  ASSERT_EQ(run(work_, program(),
+                job_of_three(0, "--mode central --barrier absp --steps 100000 --detach"))
+                .code,
+            0);
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
+  const ProgramResult refused = starling(work_, "advise --from " + addresses_.at(1));
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_NE(refused.err.find("has barrier absp, which cuts the steps"), std::string::npos)
+      << refused.err;
+}
+
 /// The first worker waits for the second one, whose step takes 10 s.
 TEST_F(Nodes, ShowAShareOfWaitingBelowOneIfAttachComesLate) {
   ASSERT_EQ(starling(work_,
