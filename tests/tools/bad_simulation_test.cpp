@@ -209,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "repro psp-train --data digits:n=300 --model psp-cm",
                 {"--model: unknown model 'psp-cm'; did you mean 'psp-cnn'?"}},
         BadLine{"TrainingWithoutAccuracy",
-                "repro psp-train --data linear:d=3,n=100,noise=0.1 --model linear",
+                "repro psp-train --data linear:d=3,n=1000,noise=0.1 --model linear",
                 {"--model: linear has no accuracy; valid: a model that classifies"}},
         BadLine{"TrainingOut",
                 "repro psp-train --data digits:n=300 --out gone/a",

@@ -35,6 +35,7 @@ void simulate_clusters(BarrierStudy& study) {
       TrialOptions setting{.barrier = barrier::parse(text).value(),
                            .workers = cluster.cluster.workers,
                            .step_times = step_times_of(cluster.cluster),
+                           .horizon = studied_time,
                            .seed = study.options.seed};
       if (!check(setting)) continue;
       settings.push_back(std::move(setting));

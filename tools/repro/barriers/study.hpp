@@ -12,6 +12,10 @@
 
 namespace starling::program {
 
+/// The virtual time of each run of a cluster that the claims are about. In a shorter one, dssp with
+/// a cap gains by its head start of 15 steps.
+inline constexpr core::Time studied_time = std::chrono::seconds{40};
+
 struct StudyOptions {
   /// The first of the seeds, and their number.
   std::uint64_t seed = 1;

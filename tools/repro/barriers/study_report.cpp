@@ -82,13 +82,14 @@ Section claims_section_of(const BarrierStudy& study, const std::vector<ComparedC
       "Published, simulated and live",
       {Paragraph{fmt::format(
            "{} of {} claims are reproduced by the simulation. Updates are those of all workers in "
-           "20 s, as a multiple of those under bsp: means over {} with their standard error. A "
+           "{}, as a multiple of those under bsp: means over {} with their standard error. A "
            "number counts as reproduced within 3 %, and as close within 10 %. The papers' speeds "
            "are those of their machines and models; a number in the column of published values is "
            "what the paper's algorithm gives in an earlier simulation of our own. Live figures are "
            "of one run each with four workers, one at half speed, and delays of 20 ms: constant, "
            "and exponential.",
-           reproduced(claims), claims.size(), print_count(study.options.seeds, "seed"))},
+           reproduced(claims), claims.size(), print_duration(studied_time),
+           print_count(study.options.seeds, "seed"))},
        compared_claims_table(claims)}};
 }
 
@@ -127,14 +128,15 @@ Picture add_plot(std::vector<Plot>& plots, Plot plot, const std::string& caption
 std::vector<Section> cluster_sections(const BarrierStudy& study, std::vector<Plot>& plots) {
   Section figures{
       "Simulated clusters",
-      {Paragraph{
+      {Paragraph{fmt::format(
           "A worker's step takes 100 ms on average, with a gamma distribution whose standard "
           "deviation is the jitter; a speed of 2 stands for steps twice as long. Every message of "
-          "the job is simulated, for 20 s of virtual time. Staleness is the mean number of updates "
+          "the job is simulated, for {} of virtual time. Staleness is the mean number of updates "
           "of other workers between a worker's read and its update. The last columns are the time "
           "until a noisy quadratic model has 1 % of its first loss, at learning rates of a third "
           "and of nine tenths of the largest that is stable without staleness; - if not every "
-          "run got there before its last tenth."}}};
+          "run got there before its last tenth.",
+          print_duration(studied_time))}}};
   for (std::size_t i = 0; i < study.clusters.size(); ++i) {
     const StudiedCluster& cluster = study.clusters[i];
     figures.blocks.emplace_back(Paragraph{cluster.name + ":"});
