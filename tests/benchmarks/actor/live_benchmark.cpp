@@ -4,7 +4,8 @@
 ///     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true
 ///
 /// overhead: the wall time divided by the steps of all workers. The model has 100,000 parameters,
-/// and its gradient computes nothing.
+/// and its gradient computes nothing. traced: the same jobs, and each records its workers'
+/// intervals for --trace.
 ///
 /// step_query: the time to ask a worker for its step while every worker computes a gradient that
 /// takes 2 s; median and 99th percentile.
@@ -20,6 +21,7 @@
 #include <thread>
 
 #include "starling/actor/interfaces.hpp"
+#include "starling/actor/job/timeline.hpp"
 #include "starling/actor/train/train.hpp"
 #include "starling/models/built_in/built_in_models.hpp"
 #include "starling/models/data/load.hpp"
@@ -52,13 +54,22 @@ void report_steps(benchmark::State& state, const Outcome& outcome) {
   state.counters["steps_per_s"] = steps / seconds(outcome);
 }
 
-void overhead(benchmark::State& state, const char* mode, const char* barrier) {
+void run_idle_job(benchmark::State& state, const char* mode, const char* barrier, bool is_traced) {
   TrainOptions options = options_for(mode, barrier, 4);
   options.batch = 1;
   options.job.steps = 4000;
-  for (auto _ : state)
+  for (auto _ : state) {
+    actor::Timeline timeline{options.job.workers};
+    if (is_traced) options.job.timeline = &timeline;
     report_steps(state,
                  actor::train(IdleModel{100'000}, EmptyData{1'000'000}, nullptr, options).value());
+    for (const actor::WorkerTimeline& worker : timeline.workers())
+      state.counters["intervals"] += static_cast<double>(worker.intervals().size());
+  }
+}
+
+void overhead(benchmark::State& state, const char* mode, const char* barrier) {
+  run_idle_job(state, mode, barrier, false);
 }
 BENCHMARK_CAPTURE(overhead, peer_pssp_s4_beta2, "peer", "pssp:s=4,beta=2")
     ->UseManualTime()
@@ -68,6 +79,14 @@ BENCHMARK_CAPTURE(overhead, hybrid_pssp_s4_beta2, "hybrid", "pssp:s=4,beta=2")
     ->Iterations(1);
 BENCHMARK_CAPTURE(overhead, central_bsp, "central", "bsp")->UseManualTime()->Iterations(1);
 BENCHMARK_CAPTURE(overhead, central_asp, "central", "asp")->UseManualTime()->Iterations(1);
+
+void traced(benchmark::State& state, const char* mode, const char* barrier) {
+  run_idle_job(state, mode, barrier, true);
+}
+BENCHMARK_CAPTURE(traced, peer_pssp_s4_beta2, "peer", "pssp:s=4,beta=2")
+    ->UseManualTime()
+    ->Iterations(1);
+BENCHMARK_CAPTURE(traced, central_asp, "central", "asp")->UseManualTime()->Iterations(1);
 
 void step_query(benchmark::State& state) {
   constexpr std::size_t workers = 4;
