@@ -30,6 +30,8 @@ constexpr double sample_rise = 0.1;
 constexpr double sample_fall = sample_rise / 8;
 /// The weight of one step in the smoothed step time.
 constexpr double step_time_weight = 0.1;
+/// A step that takes longer, as a multiple of the smoothed step time, counts as this long.
+constexpr double step_time_ratio_max = 8;
 /// A draw of this many answers has half the weight in the smoothed lag.
 constexpr double lag_window = 16;
 /// A worker whose smoothed lag is below this is the slowest: no beta makes it wait.
@@ -54,7 +56,9 @@ void steer_waiting(double target, TunerState& state, const Observation& seen) {
   // for less than short ones.
   const double mean = state.step_time.value_or(seen.step_time);
   state.step_time = mean + step_time_weight * (seen.step_time - mean);
-  const double allowed = target * (seen.step_time + seen.waited);
+  // A pause of the job may be in a step.
+  const double step_time = std::min(seen.step_time, step_time_ratio_max * mean);
+  const double allowed = target * (step_time + seen.waited);
   const double error = (allowed - seen.waited) / (target * mean);
   if (error > 0 && state.mean_lag.value_or(1) < no_lag) return;
   state.sample_level = std::clamp(state.sample_level + waiting_gain * error,

@@ -74,11 +74,13 @@ struct Progress {
   core::Time mean_work_time{};
   /// The mean loss of the batches since the last Progress; if there were none, the last one's loss.
   double loss = 0;
-  /// The metrics of the latest evaluation on test data and on training data, and the workers' mean
-  /// step when the evaluated model was read.
+  /// The metrics of the latest evaluation on test data and on training data.
   models::Metrics test;
   models::Metrics train;
+  /// The workers' mean step, and how often they had visited the data, when the evaluated model was
+  /// read.
   double evaluated_at = 0;
+  std::optional<double> evaluated_epoch = std::nullopt;
   /// The number of evaluations so far.
   std::size_t evaluations = 0;
   EvaluationCounts counts;

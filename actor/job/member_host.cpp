@@ -40,7 +40,7 @@ void MemberHost::resume_if_due() {
   }
   if (!postponed_compute_ || job_context_->now() < paused_until_) return;
   core::Compute compute = *std::exchange(postponed_compute_, std::nullopt);
-  postponed_for_ = job_context_->now() - postponed_from_;
+  postponed_for_ += job_context_->now() - postponed_from_;
   if (timeline_ != nullptr) timeline_->compute(job_context_->now());
   begin_computation(compute);
 }

@@ -181,7 +181,8 @@ void ObserverHost::save(const std::vector<core::RangeState>& states) {
 }
 
 void ObserverHost::collect(Purpose purpose) {
-  Collection collection{purpose, ++last_request_id_, mean_step(), {}, {}};
+  update_deal_figures();
+  Collection collection{purpose, ++last_request_id_, mean_step(), figures_.data_epoch, {}, {}};
   collection.states.assign(job_context_->task->layout().ranges.size(), {});
   for (const auto& report : reports_)
     collection.acknowledged.push_back({0, report.step, report.samples});
@@ -251,27 +252,31 @@ void ObserverHost::begin_final_evaluation() {
     if (outcome_.end == Outcome::End::failed) return finish();
     evaluate_next();
   };
-  if (!directory_->coordinator) return begin();
-  request(directory_->coordinator, std::chrono::seconds{2}, actor::steps_atom_v)
-      .then(
-          [this, begin](const core::StepsReport& steps) {
-            coordinated_ = steps;
-            begin();
-          },
-          [begin](const caf::error&) { begin(); });
+  ask_coordinator(begin);
 }
 
 void ObserverHost::report_progress() {
   if (!options_.on_progress || phase_ > Phase::stopping) return;
-  if (directory_->coordinator)
-    request(directory_->coordinator, std::chrono::seconds{2}, actor::steps_atom_v)
-        .then([this](const core::StepsReport& steps) { coordinated_ = steps; },
-              [](const caf::error&) {});
-  update_figures();
-  update_loss();
-  call("on_progress", [&] {
-    if (!options_.on_progress(figures_)) stop(Outcome::End::stopped);
-  });
+  const auto show = [this] {
+    if (phase_ > Phase::stopping) return;
+    update_figures();
+    update_loss();
+    call("on_progress", [&] {
+      if (!options_.on_progress(figures_)) stop(Outcome::End::stopped);
+    });
+  };
+  ask_coordinator(show);
+}
+
+void ObserverHost::ask_coordinator(std::function<void()> then) {
+  if (!directory_->coordinator) return then();
+  request(directory_->coordinator, std::chrono::seconds{2}, actor::steps_atom_v)
+      .then(
+          [this, then](const core::StepsReport& steps) {
+            coordinated_ = steps;
+            then();
+          },
+          [then](const caf::error&) { then(); });
 }
 
 void ObserverHost::finish() {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "starling/actor/job/job.hpp"
@@ -50,6 +51,7 @@ class ObserverHost : public actor::ObserverActor::base {
     std::uint64_t request_id;
     /// The workers' mean step at the time of the request.
     double step;
+    std::optional<double> data_epoch;
     std::vector<core::RangeState> states;
     /// Each worker's step at the time of the request: owners had acknowledged its updates up to
     /// this step.
@@ -78,8 +80,12 @@ class ObserverHost : public actor::ObserverActor::base {
   void collect_what_is_due();
   void collect(Purpose purpose);
   void on_collected(Collection collection);
+  /// In central mode, asks the coordinator for its figures. Calls `then` once it has answered or
+  /// failed to; at once in other modes.
+  void ask_coordinator(std::function<void()> then);
   void evaluate_next();
-  void evaluate(std::vector<core::RangeState> states, double step, bool is_final);
+  void evaluate(std::vector<core::RangeState> states, double step, std::optional<double> data_epoch,
+                bool is_final);
   [[nodiscard]] std::size_t waiting_evaluations() const;
   void drop_evaluations();
   void count_final_evaluation();
@@ -136,6 +142,7 @@ class ObserverHost : public actor::ObserverActor::base {
   /// The model that is being evaluated, and the workers' mean step when it was requested.
   std::vector<core::RangeState> evaluated_model_;
   double evaluated_at_ = 0;
+  std::optional<double> evaluated_epoch_;
   core::Time next_progress_at_{};
   PeriodicTrigger evaluations_;
   PeriodicTrigger checkpoints_;

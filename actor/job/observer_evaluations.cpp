@@ -63,16 +63,22 @@ void ObserverHost::evaluate_next() {
     if (std::ranges::any_of(next->states, is_missing)) return;
     const Collection whole = std::move(*next);
     collections_.erase(next);
-    return evaluate(whole.states, whole.step, false);
+    return evaluate(whole.states, whole.step, whole.data_epoch, false);
   }
-  if (phase_ == Phase::evaluating)
-    evaluate(outcome_.model, reached_model_.empty() ? mean_step() : evaluated_at_, true);
+  if (phase_ != Phase::evaluating) return;
+  update_deal_figures();
+  if (reached_model_.empty())
+    evaluate(outcome_.model, mean_step(), figures_.data_epoch, true);
+  else
+    evaluate(outcome_.model, evaluated_at_, evaluated_epoch_, true);
 }
 
-void ObserverHost::evaluate(std::vector<core::RangeState> states, double step, bool is_final) {
+void ObserverHost::evaluate(std::vector<core::RangeState> states, double step,
+                            std::optional<double> data_epoch, bool is_final) {
   is_evaluating_ = true;
   evaluated_model_ = std::move(states);
   evaluated_at_ = step;
+  evaluated_epoch_ = data_epoch;
   update_figures();
   Progress figures = figures_;
   figures.evaluated_at = step;
@@ -102,6 +108,7 @@ void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
   ++figures_.evaluations;
   figures_.test = evaluated.test;
   figures_.evaluated_at = evaluated_at_;
+  figures_.evaluated_epoch = evaluated_epoch_;
   if (!evaluated.train.empty()) figures_.train = evaluated.train;
   bool goes_on = true;
   if (options_.on_evaluated) {

@@ -11,7 +11,8 @@
 namespace starling::program {
 namespace {
 
-/// Refuses a trace with a worker so slow that the others would make too many steps in the meantime.
+/// Refuses a trace with a worker so slow, or so many steps of it, that all workers together would
+/// make too many.
 Result<void> check_work(const Advice& advice) {
   double updates = 0;
   std::size_t slowest = 0;
@@ -25,7 +26,8 @@ Result<void> check_work(const Advice& advice) {
                " take " + print_number(advice.workers[slowest].mean_s) +
                " s on average; while it makes " + std::to_string(advice.options.steps) +
                ", all workers would make " + print_number(std::round(updates)) +
-               "; valid: at most 1000000, so leave out single very long steps, or that worker"};
+               "; valid: at most 1000000, by fewer --steps, without single very long steps, or "
+               "without that worker"};
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -77,18 +76,25 @@ std::vector<core::Time> complete_steps(std::span<const actor::Interval> interval
   std::map<core::Step, core::Time> times;
   std::set<core::Step> incomplete;
   const actor::Interval* former = nullptr;
+  std::vector<core::Time> complete;
+  const auto take_steps = [&] {
+    if (former != nullptr) incomplete.insert(former->step);
+    for (const auto& [step, time] : times)
+      if (!incomplete.contains(step)) complete.push_back(std::max(core::Time{1}, time));
+    times.clear();
+    incomplete.clear();
+  };
   for (const actor::Interval& interval : intervals) {
     const bool follows = former != nullptr ? former->to == interval.from
                                            : interval.activity == actor::Activity::start;
+    // A worker that begins anew may make some of its steps again.
+    if (!follows && interval.activity == actor::Activity::start) take_steps();
     if (!follows && former != nullptr) incomplete.insert(former->step);
     if (!follows) incomplete.insert(interval.step);
     if (actor::is_of_step(interval.activity)) times[interval.step] += interval.to - interval.from;
     former = &interval;
   }
-  if (!times.empty()) times.erase(std::prev(times.end()));
-  std::vector<core::Time> complete;
-  for (const auto& [step, time] : times)
-    if (!incomplete.contains(step)) complete.push_back(std::max(core::Time{1}, time));
+  take_steps();
   return complete;
 }
 

@@ -13,6 +13,7 @@
 #include "starling/tools/cluster/follow/follower.hpp"
 #include "starling/tools/cluster/follow/trace_collector.hpp"
 #include "starling/tools/program/display.hpp"
+#include "starling/tools/program/program_name.hpp"
 
 namespace starling::program {
 namespace {
@@ -44,24 +45,56 @@ std::string setting_of(const JobSnapshot& job, const std::string& key) {
   return {};
 }
 
-/// Follows the job and collects what its workers do.
-NodeTraces collect(Access& access, wire::JobId id, std::chrono::nanoseconds time, bool is_quiet) {
+/// A worker on a node, which the trace names.
+using Row = std::pair<std::string, core::MemberId>;
+
+Trace trace_of(const TraceCollector& collector) {
+  return collector.traces().trace([](wire::NodeId node) { return std::to_string(node); });
+}
+
+/// Follows the job and collects what its workers do for `time`. Returns their steps; an Error if no
+/// node answers any more.
+Result<StepTrace> collect(Access& access, wire::JobId id, std::chrono::nanoseconds time,
+                          bool is_quiet) {
   Follower follower{*access.client, access.seed, id};
   TraceCollector collector{*access.client, id};
+  if (auto report = follower.poll(); !report) return std::move(report).error();
+  // The intervals that the nodes have kept of the time before do not count.
+  collector.collect_rest(follower.answering_nodes());
+  std::map<Row, std::size_t> before;
+  for (const TraceProcess& process : trace_of(collector).processes)
+    for (const TraceRow& row : process.rows)
+      before[{process.name, row.worker}] = row.intervals.size();
   Display display{is_quiet};
   const auto begin = std::chrono::steady_clock::now();
-  while (true) {
+  for (bool goes_on = true; goes_on;) {
+    std::this_thread::sleep_for(poll_interval);
     const auto passed = std::chrono::steady_clock::now() - begin;
-    const auto report = follower.poll();
+    auto report = follower.poll();
+    if (!report && !follower.is_dropped()) return std::move(report).error();
+    goes_on = passed < time && report && !report->is_done && report->failure.empty();
     collector.collect(follower.answering_nodes());
-    if (passed >= time || !report || report->is_done || !report->failure.empty()) break;
     display.show(
         "recording steps: " + print_duration(std::chrono::floor<std::chrono::seconds>(passed)) +
         " of " + print_duration(time));
-    std::this_thread::sleep_for(poll_interval);
   }
   collector.collect_rest(follower.answering_nodes());
-  return collector.traces();
+  const Trace trace = trace_of(collector);
+  // A worker that was restarted on another node has rows in both.
+  std::map<core::MemberId, RecordedWorker> workers;
+  for (const TraceProcess& process : trace.processes)
+    for (const TraceRow& row : process.rows) {
+      const auto known = before.find({process.name, row.worker});
+      const auto recorded =
+          row.intervals.subspan(known == before.end() ? std::size_t{0} : known->second);
+      if (recorded.empty()) continue;
+      RecordedWorker& worker = workers[row.worker];
+      worker.name = std::to_string(row.worker);
+      std::ranges::copy(complete_steps(recorded), std::back_inserter(worker.durations));
+    }
+  StepTrace steps;
+  for (auto& [member, worker] : workers) steps.push_back(std::move(worker));
+  return steps;
 }
 
 }  // namespace
@@ -93,18 +126,12 @@ Result<std::optional<RecordedSteps>> record_steps(const Settings& settings) {
     return Error{name + ": is a flow, which has no steps; valid: a job that trains a model"};
   if (auto valid = check_recorded_job(setting_of(job, "barrier"), setting_of(job, "batch")); !valid)
     return std::move(valid).error().within(name);
-  const NodeTraces traces = collect(access, id, *time, !location_of(settings, "quiet").empty());
-  // A worker that was restarted on another node has rows in both.
-  std::map<core::MemberId, RecordedWorker> workers;
-  const Trace trace = traces.trace([](wire::NodeId) { return std::string{}; });
-  for (const TraceProcess& process : trace.processes)
-    for (const TraceRow& row : process.rows) {
-      RecordedWorker& worker = workers[row.worker];
-      worker.name = std::to_string(row.worker);
-      std::ranges::copy(complete_steps(row.intervals), std::back_inserter(worker.durations));
-    }
-  RecordedSteps recorded{job.name, {}};
-  for (auto& [id_of_worker, worker] : workers) recorded.trace.push_back(std::move(worker));
+  auto trace = collect(access, id, *time, !location_of(settings, "quiet").empty());
+  if (!trace) {
+    print_error(name + ": " + trace.error().message);
+    return std::optional<RecordedSteps>{};
+  }
+  RecordedSteps recorded{job.name, *std::move(trace)};
   if (auto valid = check_step_trace(recorded.trace); !valid)
     return std::move(valid).error().within(name);
   return std::optional{std::move(recorded)};

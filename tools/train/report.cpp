@@ -379,8 +379,8 @@ std::string evaluation_json(const ResolvedJob& job, const actor::Progress& progr
   json["step"] = whole_or_real(progress.evaluated_at);
   json["epoch"] = progress.evaluated_at / static_cast<double>(job.steps_per_epoch);
   // Workers that hand in early have steps of fewer samples than a batch.
-  if (barrier::hands_in_early(job.options.job.barrier) && progress.data_epoch)
-    json["epoch"] = *progress.data_epoch;
+  if (barrier::hands_in_early(job.options.job.barrier) && progress.evaluated_epoch)
+    json["epoch"] = *progress.evaluated_epoch;
   actor::Progress at_evaluation;
   at_evaluation.updates = static_cast<std::uint64_t>(
       std::llround(progress.evaluated_at * static_cast<double>(job.options.job.workers)));

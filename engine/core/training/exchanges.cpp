@@ -166,7 +166,8 @@ Result<void> check_cache(std::string_view exchange, Mode mode, const barrier::Ba
                  " mode no one knows what step all workers have reached, so a worker cannot tell "
                  "how old its copies are; valid: mode " +
                  print(Mode::central)};
-  if (barrier::is_tuned(barrier))
+  if (const auto* tuned = std::get_if<barrier::Tuned>(&barrier.rule);
+      tuned != nullptr && tuned->measure == barrier::Tuned::Measure::staleness)
     return Error{"cache: under " + barrier::print(barrier) +
                  " reads could be as old as the largest staleness that it may choose; valid: a "
                  "barrier with a staleness, as ssp:s=4"};

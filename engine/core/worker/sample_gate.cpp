@@ -75,7 +75,8 @@ std::uint32_t SampleGate::candidate_count() const {
 
 bool SampleGate::start_draw(const Context& context) {
   ++draw_number_;
-  if (tuner_) tuner_->begin_draw();
+  // A draw that other members replace before it is decided is the same one to the tuner.
+  if (tuner_ && phase_ != Phase::asking) tuner_->begin_draw();
   seen_steps_.clear();
   seen_paces_.clear();
   seen_from_.clear();
@@ -225,12 +226,17 @@ bool SampleGate::pass(const Context& context) {
 /// Decides at which step the worker begins, or sets when it draws again.
 bool SampleGate::decide_entry(const Context& context) {
   const bool all_answered = unanswered_.empty() && seen_steps_.size() == candidate_count();
-  std::erase(seen_steps_, not_begun);
+  const bool some_wait = std::erase(seen_steps_, not_begun) > 0;
   const bool some_ended = std::erase(seen_steps_, barrier::finished) > 0;
   unanswered_.clear();
   const bool is_lowest_id = workers_->empty() || std::ranges::min(*workers_) == self_;
-  if (!seen_steps_.empty() || (all_answered && (some_ended || is_lowest_id))) {
-    const Step without_others = some_ended ? barrier::finished : 0;
+  // A worker that has not begun may just have learned of one that ran, so it is asked once more.
+  const bool all_ended = all_answered && some_ended && seen_steps_.empty();
+  const bool is_certain = all_ended && (!some_wait || has_seen_all_ended_);
+  has_seen_all_ended_ = all_ended;
+  const bool is_first = all_answered && !some_ended && is_lowest_id;
+  if (!seen_steps_.empty() || is_certain || is_first) {
+    const Step without_others = is_certain ? barrier::finished : 0;
     entry_step_ = seen_steps_.empty() ? without_others : std::ranges::min(seen_steps_);
     phase_ = Phase::idle;
     return true;

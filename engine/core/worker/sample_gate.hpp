@@ -60,7 +60,8 @@ class SampleGate {
 
   /// The worker has joined. It begins at the lowest step of those drawn workers that have begun and
   /// not ended. If there is none, it draws more. If there is none among all workers, it begins at
-  /// `finished` if some have ended; else the one with the lowest id begins at 0.
+  /// `finished` if some have ended; else the one with the lowest id begins at 0. A worker that ends
+  /// because its node leaves counts as ended, too.
   [[nodiscard]] bool enter(const Context& context);
   /// The step at which the worker begins. Requires: it has entered.
   [[nodiscard]] Step entry_step() const noexcept { return entry_step_; }
@@ -155,6 +156,8 @@ class SampleGate {
   std::uint64_t draw_number_ = 0;
   /// While entering: how many workers to draw.
   std::size_t entry_sample_size_ = 1;
+  /// True if all others have answered the last draw, and some have ended, but none runs.
+  bool has_seen_all_ended_ = false;
   Step entry_step_ = 0;
   /// The workers whose answers the current draw still awaits.
   std::vector<MemberId> unanswered_;

@@ -64,6 +64,27 @@ TEST(SampleGate, JoinerBeginsAtTheStepOfAWorkerThatRuns) {
   }
 }
 
+/// Another joiner may just have learned of a worker that ran, and has ended since.
+TEST(SampleGate, JoinerAsksAnotherJoinerAgainBeforeItEnds) {
+  for (const Step later : {Step{99}, not_begun}) {
+    const auto members =
+        std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1, 2});
+    SampleGate gate{barrier::sampled(barrier::Bsp{}, 2), barrier::Recheck::distributed(), 1,
+                    members};
+    Random random{1};
+    Effects out;
+    Time now{};
+    ASSERT_FALSE(gate.enter({now, random, out}));
+    EXPECT_FALSE(gate.on({now, random, out}, StepAnswer{0, 1, barrier::finished}));
+    EXPECT_FALSE(gate.on({now, random, out}, StepAnswer{2, 1, not_begun}));
+    now += std::chrono::seconds{2};
+    ASSERT_FALSE(gate.on_timer({now, random, out}));
+    EXPECT_FALSE(gate.on({now, random, out}, StepAnswer{0, 2, barrier::finished}));
+    EXPECT_TRUE(gate.on({now, random, out}, StepAnswer{2, 2, later}));
+    EXPECT_EQ(gate.entry_step(), later == not_begun ? barrier::finished : later);
+  }
+}
+
 /// Returns the workers that the gate has asked.
 std::vector<MemberId> asked_in(const Effects& effects) {
   std::vector<MemberId> asked;

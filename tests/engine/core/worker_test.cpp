@@ -45,6 +45,24 @@ class SampledWorker : public testing::Test {
   Worker worker_{options()};
 };
 
+/// It counts what it has computed without the pause before, and its active time up to its end.
+TEST_F(SampledWorker, CountsTheTimeOfItsWork) {
+  EXPECT_EQ(worker_.active_time(5ms), Time{5ms});
+  now_ = 10ms;
+  worker_.on_values(context(), 0, {});
+  now_ = 50ms;
+  Update update;
+  update.samples = 8;
+  worker_.on_update(context(), 0, update, 30ms);
+  EXPECT_EQ(worker_.work_done().samples, 8U);
+  EXPECT_EQ(worker_.work_done().time, Time{10ms});
+  worker_.on(context(), Stop{});
+  now_ = 60ms;
+  worker_.on_written(context(), 1);
+  ASSERT_TRUE(worker_.is_done());
+  EXPECT_EQ(worker_.active_time(100ms), Time{60ms});
+}
+
 TEST_F(SampledWorker, TellsItsPhase) {
   EXPECT_EQ(Worker{options()}.phase(), Phase::idle);
   EXPECT_EQ(worker_.phase(), Phase::reading);

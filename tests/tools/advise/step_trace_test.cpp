@@ -44,6 +44,42 @@ TEST(StepCsv, HoldsTheStepsOfEachWorkerInTheirOrder) {
   EXPECT_EQ((*trace)[1].durations.back(), 2ms);
 }
 
+using actor::Activity;
+
+actor::Interval interval(int from, int to, core::Step step, Activity activity) {
+  return {.from = from * 1ms, .to = to * 1ms, .step = step, .activity = activity};
+}
+
+TEST(CompleteSteps, SumWhatIsNotWaitingAndLeaveOutTheLast) {
+  const std::vector<actor::Interval> all{
+      interval(0, 1, 0, Activity::start),     interval(1, 3, 1, Activity::read),
+      interval(3, 10, 1, Activity::compute),  interval(10, 15, 1, Activity::wait),
+      interval(15, 19, 2, Activity::compute), interval(19, 20, 2, Activity::wait),
+      interval(20, 22, 3, Activity::compute)};
+  EXPECT_EQ(complete_steps(all), (std::vector<core::Time>{9ms, 4ms}));
+  EXPECT_EQ(complete_steps(std::span{all}.subspan(2)), (std::vector<core::Time>{4ms}))
+      << "the first step was recorded in part";
+  EXPECT_TRUE(complete_steps({}).empty());
+}
+
+TEST(CompleteSteps, LeaveOutThoseAroundAGap) {
+  const std::vector<actor::Interval> all{
+      interval(0, 1, 0, Activity::start),     interval(1, 3, 1, Activity::compute),
+      interval(3, 10, 2, Activity::compute),  interval(11, 15, 3, Activity::compute),
+      interval(15, 19, 4, Activity::compute), interval(19, 21, 5, Activity::compute)};
+  EXPECT_EQ(complete_steps(all), (std::vector<core::Time>{2ms, 4ms}));
+}
+
+/// A worker that was excluded joins again, and makes some of its steps anew.
+TEST(CompleteSteps, OfAWorkerThatBeginsAnewAreNotAddedUp) {
+  const std::vector<actor::Interval> all{
+      interval(0, 1, 0, Activity::start),    interval(1, 3, 1, Activity::compute),
+      interval(3, 7, 2, Activity::compute),  interval(7, 8, 3, Activity::compute),
+      interval(20, 21, 0, Activity::start),  interval(21, 26, 2, Activity::compute),
+      interval(26, 27, 3, Activity::compute)};
+  EXPECT_EQ(complete_steps(all), (std::vector<core::Time>{2ms, 4ms, 5ms}));
+}
+
 TEST(StepCsv, MayEndWithEmptyLines) {
   EXPECT_TRUE(parse_step_csv(csv_of({"a", "b"}, 20) + "\n \r\n", "t.csv"));
   EXPECT_EQ(error_of("worker,step,seconds\n\na,1,1\n"),

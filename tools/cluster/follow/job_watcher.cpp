@@ -101,6 +101,7 @@ void JobWatcher::update_from(const JobReport& report) {
   actor::Progress& last = outcome_.last;
   progress.test = std::move(last.test);
   progress.evaluated_at = last.evaluated_at;
+  progress.evaluated_epoch = last.evaluated_epoch;
   progress.evaluations = last.evaluations;
   progress.counts = last.counts;
   progress.updates += ready_.resolved.steps_before;
@@ -154,6 +155,7 @@ bool JobWatcher::evaluate(double step) {
   actor::Progress& last = outcome_.last;
   last.test = ready_.evaluate_on_test_data(*model);
   last.evaluated_at = step;
+  last.evaluated_epoch = last.data_epoch;
   ++last.evaluations;
   const bool goes_on = recorder_.on_evaluated(last, *model);
   if (job().job.until && actor::reached(*job().job.until, last.test) &&
@@ -246,6 +248,7 @@ void JobWatcher::fetch_final_model() {
   last.train = ready_.model->evaluate(ready_.weights_in(outcome_.model), ready_.data.train);
   if (ready_.test() != nullptr) last.test = ready_.evaluate_on_test_data(outcome_.model);
   if (!has_target_model) last.evaluated_at = step_;
+  if (!has_target_model) last.evaluated_epoch = last.data_epoch;
   ++last.evaluations;
   (void)recorder_.on_evaluated(last, outcome_.model);
 }

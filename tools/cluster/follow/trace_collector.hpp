@@ -24,8 +24,8 @@ class TraceCollector {
   /// Asks the nodes for new intervals, unless they were asked less than `interval_min` ago. Nodes
   /// that do not answer delay this by at most a second.
   void collect(const Addresses& nodes);
-  /// Asks the nodes until they have no more intervals, for at most some seconds. Requires: their
-  /// workers have ended.
+  /// Asks the nodes until they have no more intervals, for at most some seconds. While workers run,
+  /// they may have new ones at once.
   void collect_rest(const Addresses& nodes);
 
   [[nodiscard]] const NodeTraces& traces() const noexcept { return traces_; }

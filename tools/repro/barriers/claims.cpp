@@ -87,7 +87,7 @@ bool are_equal(const StudiedCluster& cluster, const std::string& barrier,
 }
 
 void add_ssp(ClaimList& list) {
-  list.add("SSP (Ho et al. 2013): workers are at most s + 1 = 4 steps apart", "4",
+  list.add("SSP (Ho et al. 2013): workers get s + 1 = 4 steps apart, and no more", "4",
            fmt::format("{:.0f}", list.largest_lag(ssp)), list.largest_lag(ssp) == 4,
            list.live_lag(ssp));
   list.add_ratio("SSP absorbs transient delays: updates, equal speeds, 30 % jitter", list.jittery(),
@@ -103,7 +103,7 @@ void add_dssp(ClaimList& list) {
            fmt::format("{:.0f}", list.largest_lag(dssp)), list.largest_lag(dssp) > 16,
            list.live_lag(dssp));
   list.add_ratio("DSSP with a cap is like SSP: updates, (1,1,1,2)", list.slow_one(), capped, 1.01);
-  list.add("DSSP with a cap: workers are at most 16 steps apart", "16",
+  list.add("DSSP with a cap: workers get 16 steps apart, and no more", "16",
            fmt::format("{:.0f}", list.largest_lag(capped)), list.largest_lag(capped) == 16,
            list.live_lag(capped));
 }
