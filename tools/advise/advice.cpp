@@ -20,13 +20,14 @@ Result<void> check_work(const Advice& advice) {
     updates += std::chrono::duration<double>(advice.horizon).count() / advice.workers[i].mean_s;
     if (advice.workers[i].mean_s > advice.workers[slowest].mean_s) slowest = i;
   }
-  constexpr double updates_max = 1e6;
-  if (updates <= updates_max) return {};
+  constexpr std::uint64_t updates_max = 1'000'000;
+  if (updates <= static_cast<double>(updates_max)) return {};
   return Error{advice.options.file + ": the steps of worker " + quote(advice.names[slowest]) +
                " take " + print_number(advice.workers[slowest].mean_s) +
                " s on average; while it makes " + std::to_string(advice.options.steps) +
                ", all workers would make " + print_number(std::round(updates)) +
-               "; valid: at most 1000000, by fewer --steps, without single very long steps, or "
+               "; valid: at most " + std::to_string(updates_max) +
+               ", by fewer --steps, without single very long steps, or "
                "without that worker"};
 }
 

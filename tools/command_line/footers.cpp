@@ -36,8 +36,8 @@ std::string submit_footer(const Registry& registry) {
 std::string sim_footer(const Registry& registry) {
   return "\nBarriers:\n" + barriers_list(registry) +
          "\nWith a job file, that job is simulated, with its delay as the time of a step. At the "
-         "step "
-         "level,\nits data only tells how many steps its epochs have, and its model is not used. "
+         "step level,\nits data only tells how many steps its epochs have, and its model is not "
+         "used. "
          "Settings that\nonly a simulation has belong to the section [sim] of the file. Flags "
          "override the file.\n"
          "Without a job file, the simulation of the PSP paper (arXiv 1709.07772) runs: 1000 "
@@ -49,8 +49,7 @@ std::string twin_footer(const Registry& registry) {
   return data_and_models_help(registry) + "\nBarriers:\n" + barriers_list(registry) +
          "\nRuns the job, then simulates it with its delay as the time of a step, and compares.\n"
          "The simulation ends as the job did: after all steps, or after the same time. Each "
-         "number\n"
-         "measured in the job must lie between the 0.5 % and the 99.5 % quantile of the\n"
+         "number\nmeasured in the job must lie between the 0.5 % and the 99.5 % quantile of the\n"
          "simulations, widened by 5 %; that of the share of waiting by one point at least.\n"
          "Flags override the job file; no files are written.\n"
          "Exit codes: 0 as simulated, 1 not as simulated, or the job failed, 2 bad input, "

@@ -95,7 +95,8 @@ class Worker {
   void on_values(const Context& context, Step step, std::vector<Value> values);
   /// The answer to the Write or Enter effect of `step`; ignored if the worker has moved on.
   void on_written(const Context& context, Step step);
-  /// The answer to the Compute effect of `step`; ignored if the worker has moved on.
+  /// The answer to the Compute effect of `step`; ignored if the worker has moved on. `postponed` is
+  /// how long a pause has postponed the computation.
   void on_update(const Context& context, Step step, Update update, Time postponed = {});
   /// Parts of the answer to the Compute effect of `step` that are final; ignored if the worker has
   /// moved on.

@@ -161,7 +161,8 @@ struct Learner {
 /// run that is too large.
 [[nodiscard]] std::uint64_t memory_estimate(const StepOptions& options);
 
-/// Returns the share of a simulation that is over at `now`, after `updates` of all workers.
+/// Returns the share, 0 to 1, of a simulation that is over at `now`, after `updates` of all
+/// workers.
 [[nodiscard]] double share_done(const StepOptions& options, Time now, std::uint64_t updates);
 
 /// Requires: check(options), and no learner if there is an exchange.

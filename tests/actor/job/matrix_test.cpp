@@ -66,7 +66,7 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
             outcome.error().message.find(needs_peers           ? "does not work in"
                                          : needs_questions     ? "needs workers that ask each other"
                                          : needs_all_steps     ? "needs to see every worker's step"
-                                         : sample_is_too_large ? " other"
+                                         : sample_is_too_large ? ", but "
                                          : has_other_barrier   ? "wait for each other"
                                                                : "has no rounds"),
             std::string::npos);

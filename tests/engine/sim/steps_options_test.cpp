@@ -40,8 +40,7 @@ INSTANTIATE_TEST_SUITE_P(
                    o.barrier = barrier::sampled(barrier::Bsp{}, 1);
                  },
                  "barrier pbsp:beta=1: beta=1, but a lone worker has no others; valid: beta = 0, "
-                 "as "
-                 "in pbsp:beta=0"},
+                 "as in pbsp:beta=0"},
         BadSteps{"AWorkerThatHandsInEarly", [](StepOptions& o) { o.barrier = {barrier::Absp{}}; },
                  "barrier absp: hands in some of a step's samples, and the step level simulates "
                  "steps without samples; valid: --level protocol, or another barrier"},
