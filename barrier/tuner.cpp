@@ -20,6 +20,10 @@ constexpr double waiting_sample_level_first = 0;
 constexpr double staleness_sample_level_first = 3;
 constexpr double progress_sample_level_first = -2;
 
+/// A worker ahead of all others has odds of waiting, the ratio of waiting to working, that are
+/// larger by this share, and one behind all others smaller ones. So workers of equal speed stay
+/// together.
+constexpr double lead_gain = 0.5;
 /// How far an error of 1 moves log2(beta) under a target of waiting, and log2(1 + s).
 constexpr double waiting_gain = 0.05;
 constexpr double staleness_gain = 0.15;
@@ -32,7 +36,7 @@ constexpr double sample_fall = sample_rise / 8;
 constexpr double step_time_weight = 0.1;
 /// A step that takes longer, as a multiple of the smoothed step time, counts as this long.
 constexpr double step_time_ratio_max = 8;
-/// A draw of this many answers has half the weight in the smoothed lag.
+/// A draw of this many answers has half the weight in the smoothed lag and lead.
 constexpr double lag_window = 16;
 /// A worker whose smoothed lag is below this is the slowest: no beta makes it wait.
 constexpr double no_lag = 0.05;
@@ -48,9 +52,16 @@ constexpr double share_gain = 0.1;
 /// The weight of one step in the smoothed descents.
 constexpr double descent_weight = 1.0 / 16;
 
+/// Returns the share of waiting that a worker with this lead aims at, if all workers together aim
+/// at `target`.
+double own_target(double target, double lead) {
+  const double odds = target / (1 - target) * (1 + lead_gain * lead);
+  return odds / (1 + odds);
+}
+
 /// Waiting: an integral controller on log2(beta). A step's error is the time that the worker might
-/// have waited and did not, in units of what the target allows it in one step.
-void steer_waiting(double target, TunerState& state, const Observation& seen) {
+/// have waited by its own target and did not, in units of what the job's target allows in one step.
+void steer_waiting(double target, double own_target, TunerState& state, const Observation& seen) {
   if (seen.step_time <= 0) return;
   // The mean is that of the steps before: one that contains this step would let long steps count
   // for less than short ones.
@@ -58,7 +69,7 @@ void steer_waiting(double target, TunerState& state, const Observation& seen) {
   state.step_time = mean + step_time_weight * (seen.step_time - mean);
   // A pause of the job may be in a step.
   const double step_time = std::min(seen.step_time, step_time_ratio_max * mean);
-  const double allowed = target * (step_time + seen.waited);
+  const double allowed = own_target * (step_time + seen.waited);
   const double error = (allowed - seen.waited) / (target * mean);
   if (error > 0 && state.mean_lag.value_or(1) < no_lag) return;
   state.sample_level = std::clamp(state.sample_level + waiting_gain * error,
@@ -86,7 +97,7 @@ void steer_progress(TunerState& state, const Observation& seen) {
       state.sample_level =
           std::clamp(state.sample_level + rise, waiting_sample_level_min, sample_level_max);
   }
-  steer_waiting(state.waiting_share, state, seen);
+  steer_waiting(state.waiting_share, state.waiting_share, state, seen);
 }
 
 /// Returns how far a mean lag is above the target; at most 1, and at least -1 if it is below.
@@ -179,10 +190,12 @@ TunerState next(const Tuned& rule, TunerState state, const Observation& seen) {
   const double former_lag = state.mean_lag.value_or(seen.mean_lag);
   if (seen.answers > 0) {
     const auto answers = static_cast<double>(seen.answers);
-    state.mean_lag = former_lag + answers / (answers + lag_window) * (seen.mean_lag - former_lag);
+    const double weight = answers / (answers + lag_window);
+    state.mean_lag = former_lag + weight * (seen.mean_lag - former_lag);
+    state.lead += weight * (seen.lead - state.lead);
   }
   if (rule.measure == Tuned::Measure::waiting)
-    steer_waiting(rule.target, state, seen);
+    steer_waiting(rule.target, own_target(rule.target, state.lead), state, seen);
   else if (rule.measure == Tuned::Measure::progress)
     steer_progress(state, seen);
   else
@@ -201,14 +214,16 @@ void Tuner::arrive(Time now, Step own_step, std::optional<Descent> descent) {
   descent_ = descent;
   arrived_at_ = now;
   own_step_ = own_step;
-  draws_ = answers_ = 0;
+  draws_ = answers_ = behind_ = 0;
   lag_sum_ = largest_lag_ = 0;
 }
 
 void Tuner::see(Step other_step) {
   if (draws_ != 1) return;
-  const double lag = own_step_ > other_step ? static_cast<double>(own_step_ - other_step) : 0;
+  const bool behind = own_step_ > other_step;
+  const double lag = behind ? static_cast<double>(own_step_ - other_step) : 0;
   ++answers_;
+  behind_ += behind ? 1 : 0;
   lag_sum_ += lag;
   largest_lag_ = std::max(largest_lag_, lag);
 }
@@ -221,7 +236,11 @@ void Tuner::pass(Time now) {
   seen.waited = seconds(now - *arrived_at_);
   seen.was_refused = draws_ > 1;
   seen.answers = answers_;
-  if (answers_ > 0) seen.mean_lag = lag_sum_ / static_cast<double>(answers_);
+  if (answers_ > 0) {
+    const auto answers = static_cast<double>(answers_);
+    seen.mean_lag = lag_sum_ / answers;
+    seen.lead = 2 * static_cast<double>(behind_) / answers - 1;
+  }
   seen.largest_lag = largest_lag_;
   seen.descent = descent_;
   state_ = next(rule_, state_, seen);

@@ -28,6 +28,9 @@ struct Observation {
   std::size_t answers = 0;
   double mean_lag = 0;
   double largest_lag = 0;
+  /// The share of these others that are behind, less the share of those that are not: from 1 for a
+  /// worker ahead of all to -1. (One at the same step has arrived there before.)
+  double lead = 0;
   /// The descent along the model's move from the former step to this one; nullopt if it is unknown.
   std::optional<Descent> descent = std::nullopt;
 };
@@ -41,6 +44,8 @@ struct TunerState {
   /// The smoothed step time in seconds, and the smoothed lag in steps; absent before the first.
   std::optional<double> step_time = std::nullopt;
   std::optional<double> mean_lag = std::nullopt;
+  /// The smoothed lead.
+  double lead = 0;
   /// Under `progress`: the share of waiting that is the current target, and the smoothed descents.
   double waiting_share = 0;
   Descent descent = {};
@@ -96,6 +101,7 @@ class Tuner {
   std::optional<Descent> descent_;
   std::size_t draws_ = 0;
   std::size_t answers_ = 0;
+  std::size_t behind_ = 0;
   double lag_sum_ = 0;
   double largest_lag_ = 0;
 };

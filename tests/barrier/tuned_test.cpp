@@ -105,27 +105,38 @@ TEST(Tuner, KeepsItsLimits) {
   }
 }
 
+/// Returns the share of waiting that the law reaches for a worker with this lead. A draw of beta
+/// others contains a laggard with probability 1 - 0.8^beta, and every refusal costs a quarter of a
+/// step.
+double waiting_reached(double target, double lead) {
+  const Tuned rule{Tuned::Measure::waiting, target};
+  TunerState state = first_state(rule);
+  Random random{7};
+  double waited = 0;
+  double lived = 0;
+  for (int i = 0; i < 6000; ++i) {
+    double wait = 0;
+    while (random.real() > std::pow(0.8, state.beta())) wait += 0.25;
+    state = next(rule, state,
+                 {.step_time = 1, .waited = wait, .answers = 8, .mean_lag = 1, .lead = lead});
+    if (i >= 1000) {
+      waited += wait;
+      lived += 1 + wait;
+    }
+  }
+  return waited / lived;
+}
+
 /// If the share of waiting is a function of beta, the law finds the beta with the wanted share.
 TEST(Tuner, MeetsATargetOfWaiting) {
-  for (const double target : {0.02, 0.05, 0.2, 0.4}) {
-    const Tuned rule{Tuned::Measure::waiting, target};
-    TunerState state = first_state(rule);
-    Random random{7};
-    double waited = 0;
-    double lived = 0;
-    for (int i = 0; i < 6000; ++i) {
-      // A draw of beta others contains a laggard with probability 1 - 0.8^beta, and every refusal
-      // costs a quarter of a step.
-      double wait = 0;
-      while (random.real() > std::pow(0.8, state.beta())) wait += 0.25;
-      state = next(rule, state, {.step_time = 1, .waited = wait});
-      if (i >= 1000) {
-        waited += wait;
-        lived += 1 + wait;
-      }
-    }
-    EXPECT_NEAR(waited / lived, target, 0.01 + 0.1 * target);
-  }
+  for (const double target : {0.02, 0.05, 0.2, 0.4})
+    EXPECT_NEAR(waiting_reached(target, 0), target, 0.01 + 0.1 * target);
+}
+
+TEST(Tuner, LetsAWorkerAheadWaitForLongerThanOneBehind) {
+  EXPECT_NEAR(waiting_reached(0.05, 1), 0.073, 0.01);
+  EXPECT_NEAR(waiting_reached(0.05, -1), 0.026, 0.01);
+  EXPECT_NEAR(waiting_reached(0.7, 1), 0.78, 0.03) << "the odds are 7 : 3 times 1.5";
 }
 
 /// A worker that has nobody behind it never waits, so a larger sample would only cost questions.
@@ -200,6 +211,7 @@ TEST(Tuner, CountsAnswersToTheFirstDrawOnly) {
   tuner.see(0);
   tuner.pass(20ms);
   EXPECT_EQ(tuner.state().mean_lag, 5) << "10 steps behind and ahead; not 20";
+  EXPECT_EQ(tuner.state().lead, 0) << "one behind and one ahead";
 }
 
 TEST(Tuner, IsMadeForTunedBarriersOnly) {
