@@ -53,8 +53,7 @@ void MemberHost::execute(const core::CutShort& cut) {
     samples_max = core::micro_batch_of(samples_max);
     return;
   }
-  executor_.hand_in(cut.step);
-  resume_if_due();
+  if (const auto due_at = executor_.hand_in(cut.step)) schedule(*due_at, timer_atom_v);
 }
 
 void MemberHost::record_deal() {

@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "starling/actor/job/job_context.hpp"
+#include "starling/base/seconds.hpp"
 #include "starling/base/straggler.hpp"
+#include "starling/base/to_duration.hpp"
 #include "starling/engine/work/compressor.hpp"
 #include "starling/engine/work/descent.hpp"
 
@@ -166,15 +168,22 @@ class StepExecutor {
 
   /// Makes the worker hand in what it has of the step after `step`. A running computation ends with
   /// the current micro-batch, unless an injected delay came before it: the delay stood for all of
-  /// its samples. A deferred computation starts now, with the samples for which the elapsed delay
-  /// would have sufficed, at least a micro-batch.
-  void hand_in(core::Step step) {
+  /// its samples. A deferred computation is cut to the samples begun so far, at least one, and its
+  /// delay to theirs. Returns the end of that delay, at which the caller must call take_delayed();
+  /// nullopt if nothing was deferred, or if the delay is over already.
+  std::optional<core::Time> hand_in(core::Step step) {
     if (hand_in_ && computed_step_ == step && !was_delayed_) hand_in_->store(true);
-    if (!delayed_compute_ || delayed_compute_->compute.step != step) return;
-    if (delayed_compute_->due_at <= job_context_->now()) return;
-    std::uint64_t& samples_max = delayed_compute_->compute.samples_max;
-    const auto done = static_cast<std::uint64_t>(end_delay() * static_cast<double>(samples_max));
-    samples_max = std::max(core::micro_batch_of(samples_max), done);
+    if (!delayed_compute_ || delayed_compute_->compute.step != step) return std::nullopt;
+    const core::Time now = job_context_->now();
+    if (delayed_compute_->due_at <= now) return std::nullopt;
+    std::uint64_t& samples = delayed_compute_->compute.samples_max;
+    const core::Time began_at = delayed_compute_->began_at;
+    const std::uint64_t begun =
+        core::samples_begun(samples, now - began_at, delayed_compute_->due_at - began_at);
+    const double share = static_cast<double>(begun) / static_cast<double>(samples);
+    samples = begun;
+    shorten_delay(began_at + part_of(delayed_compute_->due_at - began_at, share));
+    return delayed_compute_->due_at;
   }
 
   /// Holds an update back for its injected delay, unless the delay came before. Returns the time
@@ -212,7 +221,7 @@ class StepExecutor {
   /// now, and each later one as soon as it is computed.
   void skip_delays() {
     skips_delays_ = true;
-    if (delayed_compute_) (void)end_delay();
+    if (delayed_compute_) shorten_delay(std::min(delayed_compute_->due_at, job_context_->now()));
     if (!held_back_update_) return;
     const core::Time now = job_context_->now();
     // The rest of the wait may also be a straggler's slowdown, which is not an injected delay.
@@ -240,18 +249,19 @@ class StepExecutor {
     core::Time delay;
   };
 
-  /// Makes the delayed computation due now, unless it is already. Returns the share of the delay
-  /// that is over. Requires: delayed_compute_.
-  double end_delay() {
-    const core::Time now = job_context_->now();
-    if (delayed_compute_->due_at <= now) return 1;
-    const double over =
-        static_cast<double>((now - delayed_compute_->began_at).count()) /
-        static_cast<double>((delayed_compute_->due_at - delayed_compute_->began_at).count());
-    delayed_compute_->due_at = now;
-    delayed_compute_->delay = core::Time{
-        static_cast<core::Time::rep>(over * static_cast<double>(delayed_compute_->delay.count()))};
-    return over;
+  [[nodiscard]] static core::Time part_of(core::Time time, double share) {
+    return to_duration(share * static_cast<double>(time.count()));
+  }
+
+  /// Makes the delayed computation due at `due_at`. Requires: there is one, and `due_at` is not
+  /// after the present end of its delay.
+  void shorten_delay(core::Time due_at) {
+    Delayed& delayed = *delayed_compute_;
+    if (delayed.due_at == due_at) return;
+    const double share =
+        in_seconds(due_at - delayed.began_at) / in_seconds(delayed.due_at - delayed.began_at);
+    delayed.delay = part_of(delayed.delay, share);
+    delayed.due_at = due_at;
   }
 
   /// True if updates of this worker may be held back: early parts would undo that.

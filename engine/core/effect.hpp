@@ -3,6 +3,8 @@
 /// event, and then executes the effects that the core has appended to Context::out.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -86,6 +88,17 @@ struct Compute {
 /// become slower.
 [[nodiscard]] constexpr std::uint64_t micro_batch_of(std::uint64_t batch) {
   return batch / 8 + (batch % 8 > 0 ? 1 : 0);
+}
+
+/// Returns how many samples of a batch a worker has begun, at least 1, when `passed` of the batch's
+/// time has passed. Where a duration stands for the computation (an injected delay, a simulated
+/// step), a worker that is told to hand in ends the sample at which it is. Requires: batch >= 1 and
+/// length > 0.
+[[nodiscard]] inline std::uint64_t samples_begun(std::uint64_t batch, Time passed, Time length) {
+  const auto samples = static_cast<double>(batch);
+  const double begun = std::ceil(samples * static_cast<double>(passed.count()) /
+                                 static_cast<double>(length.count()));
+  return static_cast<std::uint64_t>(std::clamp(begun, 1.0, samples));
 }
 
 /// If workers hand in early: stop computing the step after `step` as soon as some samples are done,

@@ -47,12 +47,13 @@ void Protocol::execute(MemberId id, core::Compute& read) {
 void Protocol::execute(MemberId id, const core::CutShort& cut) {
   auto& computing = nodes_[id].computing;
   if (!computing || computing->compute.step != cut.step || computing->due_at <= now()) return;
-  const auto samples = static_cast<double>(computing->compute.samples_max);
-  const auto length = static_cast<double>((computing->due_at - computing->began_at).count());
-  const auto passed = static_cast<double>((now() - computing->began_at).count());
-  const double done = std::clamp(std::ceil(samples * passed / length), 1.0, samples);
-  computing->compute.samples_max = static_cast<std::uint64_t>(done);
-  const Time due_at = computing->began_at + to_duration(length * done / samples);
+  std::uint64_t& samples = computing->compute.samples_max;
+  const Time length = computing->due_at - computing->began_at;
+  const std::uint64_t begun = core::samples_begun(samples, now() - computing->began_at, length);
+  const Time due_at =
+      computing->began_at + to_duration(static_cast<double>(length.count()) *
+                                        static_cast<double>(begun) / static_cast<double>(samples));
+  samples = begun;
   computing->due_at = std::max(now(), due_at);
   queue_.push(computing->due_at, HandInDue{id, computing->due_at});
 }

@@ -1,13 +1,16 @@
-// Checks in virtual time that the real actors do what the step simulator predicts. The schedule
-// lets only the delays take time. The figures do not depend on the machine's load, and the same
-// seed gives the same run.
+// Checks in virtual time that the real actors do what the simulators predict: that of steps, and
+// for barriers with rounds that of messages. The schedule lets only the delays take time. The
+// figures do not depend on the machine's load, and the same seed gives the same run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "starling/base/seconds.hpp"
+#include "starling/engine/sim/protocol/learn.hpp"
 #include "starling/tools/twin/twin.hpp"
 #include "tests/actor/cluster/small_jobs.hpp"
 #include "tests/actor/job/schedule.hpp"
+#include "tests/engine/sim/dynamic/dealt_softmax.hpp"
 
 namespace starling::program {
 namespace {
@@ -40,7 +43,7 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
     schedule.acts_max = 100'000'000;
     options.job.evaluate_train = false;
     options.job = schedule.scheduled(options.job);
-    const auto data = actor::load("linear:d=1,n=100");
+    const auto data = actor::load("linear:d=1,n=" + std::to_string(samples));
     const auto outcome = actor::train_text("linear", data, nullptr, options);
     EXPECT_TRUE(outcome.error.empty()) << outcome.error;
     EXPECT_FALSE(schedule.stuck());
@@ -49,6 +52,7 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
 
   static sim::StepOptions simulation_of(const actor::JobOptions& job) {
     sim::StepOptions options;
+    options.mode = job.mode;
     options.workers = job.workers;
     options.barrier = job.barrier;
     options.recheck = job.recheck.value_or(core::default_recheck(job.mode));
@@ -60,23 +64,48 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
     return options;
   }
 
-  /// Runs a job under the case's barrier, and simulates it under `simulated_barrier`. Returns the
-  /// figures of the live run that do not agree with the simulations.
-  static std::vector<std::string> figures_outside(const barrier::Barrier& simulated_barrier,
-                                                  core::Time time) {
+  /// Simulates a job with a model and data of its own: only the times matter.
+  static RunFigures simulate_by_messages(const actor::TrainOptions& options, core::Time end,
+                                         std::uint64_t seed) {
+    static const models::Table data = models::dense_table(samples, 1, 2);
+    static const auto model =
+        models::Softmax<double>::parse(Spec::parse("softmax").value(), data).value();
+    sim::LearnOptions learn;
+    learn.batch = options.batch;
+    learn.protocol.mode = options.job.mode;
+    learn.protocol.barrier = options.job.barrier;
+    learn.protocol.workers = options.job.workers;
+    learn.protocol.step_time = options.job.delay;
+    learn.protocol.seed = seed;
+    learn.protocol.horizon = learn.protocol.point_every.emplace(1h);
+    sim::Protocol protocol{learn.protocol, sim::make_job(model, data, learn, {})};
+    protocol.stop(end);
+    EXPECT_TRUE(protocol.run()) << protocol.error();
+    sim::ProtocolResult result = protocol.result();
+    std::ranges::sort(result.steps);
+    return {.updates = static_cast<double>(result.updates),
+            .steps_min = static_cast<double>(result.steps.front()),
+            .steps_median = static_cast<double>(result.steps[result.steps.size() / 2]),
+            .steps_max = static_cast<double>(result.steps.back()),
+            .max_lag = static_cast<double>(result.max_lag),
+            .waiting_share = result.waiting_share,
+            .elapsed_s = in_seconds(result.elapsed)};
+  }
+
+  /// A job of workers whose steps take 20 ms on average, for `time`.
+  static actor::TrainOptions random_steps(std::size_t workers, core::Time time) {
     auto options = ScheduledTwin::options();
-    options.job.workers = 50;
+    options.job.workers = workers;
     options.job.delay = parse_distribution("exp:20ms").value();
     options.job.time = time;
-    const actor::Progress end = run_live(options);
+    return options;
+  }
+
+  /// Returns the figures of the live run that do not agree with the simulations.
+  static std::vector<std::string> figures_outside(const actor::Progress& end,
+                                                  const std::vector<RunFigures>& simulated) {
     EXPECT_LT(end.mean_work_time, 2us)
         << "timers count whole microseconds; everything else takes no time";
-    auto simulation = simulation_of(options.job);
-    simulation.barrier = simulated_barrier;
-    simulation.horizon = end.elapsed;
-    std::vector<RunFigures> simulated;
-    for (simulation.seed = 1; simulation.seed <= 200; ++simulation.seed)
-      simulated.push_back(simulate_twin(simulation));
     std::vector<std::string> outside;
     for (const FigureComparison& compared : compare(figures_of(end), simulated, false))
       if (!compared.is_inside())
@@ -84,6 +113,22 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
                           std::to_string(compared.min) + " to " + std::to_string(compared.max));
     return outside;
   }
+
+  /// Runs a job under the case's barrier, and simulates its steps under `simulated_barrier`.
+  static std::vector<std::string> figures_outside(const barrier::Barrier& simulated_barrier,
+                                                  core::Time time) {
+    const auto options = random_steps(50, time);
+    const actor::Progress end = run_live(options);
+    auto simulation = simulation_of(options.job);
+    simulation.barrier = simulated_barrier;
+    simulation.horizon = end.elapsed;
+    std::vector<RunFigures> simulated;
+    for (simulation.seed = 1; simulation.seed <= 200; ++simulation.seed)
+      simulated.push_back(simulate_twin(simulation));
+    return figures_outside(end, simulated);
+  }
+
+  static constexpr std::size_t samples = 5'000;
 };
 
 /// 50 workers whose steps take 20 ms on average: each figure must be between the 0.5 % and the
@@ -94,18 +139,43 @@ TEST_P(ScheduledTwin, HasFiguresThatAgreeWithItsSimulations) {
 
 INSTANTIATE_TEST_SUITE_P(
     Of, ScheduledTwin,
-    testing::Values(Case{core::Mode::central, "bsp"}, Case{core::Mode::central, "ssp:s=4"},
-                    Case{core::Mode::central, "asp"}, Case{core::Mode::central, "pbsp:beta=2"},
-                    Case{core::Mode::central, "pbsp:beta=10"},
-                    Case{core::Mode::central, "pssp:s=4,beta=2"},
-                    Case{core::Mode::central, "pssp:s=4,beta=10"},
-                    Case{core::Mode::hybrid, "pssp:s=4,beta=2"}, Case{core::Mode::peer, "asp"},
-                    Case{core::Mode::peer, "pbsp:beta=2"}, Case{core::Mode::peer, "pbsp:beta=10"},
-                    Case{core::Mode::peer, "pssp:s=4,beta=2"},
-                    Case{core::Mode::peer, "pssp:s=4,beta=10"},
-                    Case{core::Mode::central, "pdssp:low=3,high=15,beta=2"},
-                    Case{core::Mode::peer, "pdssp:low=3,high=15,beta=2"},
-                    Case{core::Mode::hybrid, "pfluent:s=4,p=0.5,beta=2"}));
+    testing::Values(
+        Case{core::Mode::central, "bsp"}, Case{core::Mode::central, "ssp:s=4"},
+        Case{core::Mode::central, "asp"}, Case{core::Mode::central, "pbsp:beta=2"},
+        Case{core::Mode::central, "pbsp:beta=10"}, Case{core::Mode::central, "pssp:s=4,beta=2"},
+        Case{core::Mode::central, "pssp:s=4,beta=10"}, Case{core::Mode::hybrid, "pssp:s=4,beta=2"},
+        Case{core::Mode::peer, "asp"}, Case{core::Mode::peer, "pbsp:beta=2"},
+        Case{core::Mode::peer, "pbsp:beta=10"}, Case{core::Mode::peer, "pssp:s=4,beta=2"},
+        Case{core::Mode::peer, "pssp:s=4,beta=10"},
+        Case{core::Mode::central, "pdssp:low=3,high=15,beta=2"},
+        Case{core::Mode::peer, "pdssp:low=3,high=15,beta=2"},
+        Case{core::Mode::hybrid, "pfluent:s=4,p=0.5,beta=2"},
+        Case{core::Mode::central, "quorum:q=0.9"}, Case{core::Mode::peer, "pquorum:q=0.9,beta=10"},
+        Case{core::Mode::peer, "pssp:s=4,beta=2,draw=speed"},
+        Case{core::Mode::hybrid, "pbsp:beta=2,draw=speed"},
+        Case{core::Mode::peer, "pssp:s=4,beta=2,draw=availability"},
+        Case{core::Mode::peer, "tuned:waiting=5%"}, Case{core::Mode::central, "tuned:waiting=5%"},
+        Case{core::Mode::peer, "tuned:staleness=3"}));
+
+/// Barriers that the simulation of steps does not have, and two that it has: 60 simulations message
+/// by message.
+class ScheduledTwinByMessages : public ScheduledTwin {};
+
+TEST_P(ScheduledTwinByMessages, HasFiguresThatAgreeWithItsSimulations) {
+  auto options = random_steps(16, 2s);
+  options.batch = 8;
+  const actor::Progress end = run_live(options);
+  std::vector<RunFigures> simulated;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed)
+    simulated.push_back(simulate_by_messages(options, end.elapsed, seed));
+  EXPECT_EQ(figures_outside(end, simulated), std::vector<std::string>{});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, ScheduledTwinByMessages,
+    testing::Values(Case{core::Mode::central, "bsp"}, Case{core::Mode::peer, "pssp:s=4,beta=2"},
+                    Case{core::Mode::central, "ebsp:ahead=15"}, Case{core::Mode::central, "absp"},
+                    Case{core::Mode::hybrid, "absp"}, Case{core::Mode::peer, "absp"}));
 
 /// Shows that the check can fail: under pbsp workers wait more than under pssp.
 class ScheduledTwinOfAnotherBarrier : public ScheduledTwin {};
