@@ -52,19 +52,19 @@ class ClusterJob {
   Result<void> bootstrap(const core::ConfigurationPtr& configuration);
 
   /// Starts the members that this node brings into a running job, whose present configuration this
-  /// is: `workers` workers and, in central and hybrid mode, a server. They ask to join.
+  /// is: `workers` workers and, in central and hybrid mode, an owner. They ask to join.
   Result<void> join(const core::ConfigurationPtr& configuration, std::size_t workers,
                     Random& random);
 
-  /// Starts, for each of the `excluded` members of this node, a new one with the same parts, which
-  /// asks to join.
+  /// Starts, for each of the `excluded` members of this node, a new member with the same roles
+  /// (Member::works and Member::owns) and a new id, which asks to join.
   void rejoin(const std::vector<core::MemberId>& excluded, Random& random);
 
   /// Delivers a packet that `node` has sent; see LocalJob::deliver().
   void deliver(wire::NodeId node, core::Envelope envelope, bool may_handle_inline);
 
-  /// Reports to the members here which members on other nodes are dead. `is_live(node)` returns
-  /// nullopt if it is not certain whether the node is live.
+  /// Reports to the members here which members on other nodes are alive and which are dead.
+  /// `is_live(node)` returns nullopt if that is not certain; nothing is reported then.
   template <class IsLive>
   void report_liveness(IsLive is_live) {
     const auto current = refresh_configuration();
@@ -131,14 +131,16 @@ class ClusterJob {
   [[nodiscard]] std::vector<std::string> take_failures(
       const std::vector<actor::MemberReport>& reports);
 
-  /// Returns how the job has ended, as a line for the log; nothing if it was returned before.
+  /// Returns how the job has ended, as a line for the log; nullopt if this line was returned last.
   [[nodiscard]] std::optional<std::string> take_end(const wire::JobSummary& summary);
-  /// Does so for a flow whose members here have all ended; returns nothing before.
+  /// Returns the same line for a map-reduce job (a flow) once all members here have ended; nullopt
+  /// before, and for other jobs.
   [[nodiscard]] std::optional<std::string> take_end_of_flow(
       const std::vector<actor::MemberReport>& reports);
 
-  /// Takes over what another node knows of the job: how many updates workers have made. So every
-  /// node knows it of workers whose nodes are gone.
+  /// Takes over, from the status of another node, how many updates each worker has made, so that
+  /// every node knows it of workers whose nodes are gone. If all members here are still joining and
+  /// the other node has given the job up, gives it up here too.
   void note(const wire::JobStatus& other);
 
   /// Returns the latest configuration that the members here know.
@@ -158,12 +160,14 @@ class ClusterJob {
   /// Returns everything that a node needs to join the job.
   [[nodiscard]] wire::JobDescription description();
 
-  /// Reads ranges that members here are primary of, from number `from` on, up to about 4 MiB: the
-  /// values alone or, if `with_state`, all state from which a job can go on. Calls `on_read` with
-  /// them on a thread of the job's.
+  /// Reads the ranges from `from` on whose primary is a member here, until the reply has 4 MiB of
+  /// tensors; Ranges::next is the `from` of the next call, or 0 if there are no more. It holds
+  /// the values and, if `with_state`, the optimizer's state and the ledgers, from which a job can
+  /// resume. Calls `on_read` with it on one of the job's threads.
   void read_ranges(core::RangeId from, bool with_state, std::function<void(wire::Ranges)> on_read);
 
-  /// Returns what the workers here have done when, from interval number `from` on.
+  /// Returns the recorded intervals of the workers here, from interval number `from` on; their
+  /// times are in ns since the job started on this node.
   [[nodiscard]] wire::TraceIntervals trace(std::uint64_t from);
 
   [[nodiscard]] LocalJob& local() noexcept { return *local_; }
@@ -261,9 +265,10 @@ class ClusterJob {
     return all;
   }
 
-  /// Notes how far a worker has got by its own report, and one that is gone by its updates that the
-  /// model holds.
+  /// Records how far a worker has got according to its own report. Ignores step 0: the worker does
+  /// not know yet at which step it begins.
   void note(const core::MemberIncarnation& worker, core::Step step, std::uint64_t updates);
+  /// Records how far a worker that is gone has got, by the updates of it that the model holds.
   void note_gone(const core::WorkerProgress& gone);
 
   Result<void> make_local_job(const core::ConfigurationPtr& configuration);

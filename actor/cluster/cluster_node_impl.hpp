@@ -159,7 +159,7 @@ class ClusterNode::Impl {
   /// Returns the nodes on which members of the jobs here run.
   [[nodiscard]] std::set<NodeId> nodes_of_jobs() const;
   [[nodiscard]] std::string name_of(NodeId node) const;
-  /// Lets members that were wrongly declared dead join again, in a new incarnation.
+  /// Starts a new member in place of each one that was wrongly declared dead; it asks to join.
   void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports);
   /// Deletes records that are older than the retention times below, and records of unknown nodes.
   void expire_records();
@@ -222,8 +222,9 @@ class ClusterNode::Impl {
   void answer(const Requester& requester, const wire::Disconnect&);
 
   static constexpr auto sweep_period = std::chrono::milliseconds{250};
-  /// If this many closed jobs are still being torn down, the node refuses PrepareJob and joins no
-  /// job. So many are torn down at once: a job whose step never returns keeps no other.
+  /// Up to this many closed jobs are torn down at the same time, so that one whose step never
+  /// returns does not delay the others. While this many are being torn down, the node refuses
+  /// PrepareJob and joins no job.
   static constexpr std::size_t teardowns_max = 4;
   /// How long a leaving node waits for the hand-over if there are too few other nodes to hold all
   /// replicas.

@@ -76,8 +76,8 @@ class LocalJob {
   [[nodiscard]] virtual std::vector<actor::MemberReport> reports() = 0;
   /// Returns the latest configuration that a member here knows; null before the first.
   [[nodiscard]] virtual core::ConfigurationPtr configuration() = 0;
-  /// Returns what the workers here have done when, from interval number `from` on
-  /// (TraceBuffer::read).
+  /// Returns the recorded intervals of the workers here, from interval number `from` on; their
+  /// times are in ns since the job started on this node (TraceBuffer::read).
   [[nodiscard]] virtual TraceBuffer::Part read_trace(std::uint64_t from) = 0;
   /// Returns the result of a flow whose program has ended here without an error.
   [[nodiscard]] virtual std::optional<wire::FlowResult> result() { return std::nullopt; }

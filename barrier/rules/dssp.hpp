@@ -9,9 +9,10 @@ namespace starling::barrier {
 
 /// Dynamic stale synchronous parallel (Zhao et al., ICDCS 2019, arXiv 1908.11848). A worker passes
 /// if it is at most `low` steps ahead of the slowest. If it is further ahead, and the fastest, it
-/// may run: make as many steps without asking as let its last push meet a push of the slowest
-/// worker most closely, predicted from the last two pushes of each. Otherwise it waits until it is
-/// at most `low` steps ahead.
+/// may run: it makes several steps without asking. Their number, at most high - low, is the one
+/// after which its last push is predicted to come closest to a push of the slowest worker; the
+/// prediction uses the last two pushes of each. Otherwise it waits until it is at most `low` steps
+/// ahead.
 ///
 /// The published text lets a worker run again when a run has ended, however far ahead it then is.
 /// With `is_capped`, no worker passes more than `high` steps ahead of the slowest.
@@ -22,8 +23,12 @@ struct Dssp {
   static constexpr std::string_view name = "dssp";
   static constexpr std::string_view summary = "as ssp:s=LOW, but the fastest may run on";
 
+  /// The largest lag, in steps, at which a worker passes without a run; at least 1.
   Step low = 3;
+  /// A run has at most high - low steps. With `is_capped`, also the largest lag at which a worker
+  /// passes. At least `low`.
   Step high = 15;
+  /// True if `high` bounds every lag; false as in the published text.
   bool is_capped = false;
 
   [[nodiscard]] bool admits(Step own_step, std::span<const Step> seen) const {

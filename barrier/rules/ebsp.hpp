@@ -8,7 +8,7 @@
 
 namespace starling::barrier {
 
-/// Elastic bulk synchronous parallel (Zhao et al., MIDDLEWARE 2019, arXiv 2001.01347). All workers
+/// Elastic bulk synchronous parallel (Zhao et al., ICDM 2019, arXiv 2001.01347). All workers
 /// wait for one another, as under BSP, but not after each step: when all wait, each gets a number
 /// of steps, 1 to `ahead`, after which it waits again. The numbers are such that the times at which
 /// the workers will have made their steps, predicted from the last step of each, are as close

@@ -7,10 +7,10 @@
 
 namespace starling::barrier {
 
-/// A worker passes if a share of the workers, itself and those that it sees, has finished its step.
-/// So nobody waits for the slowest 1 - `share` of them, which serve as backups (as in Chen et al.,
-/// arXiv 1604.00981, where the updates of late workers are dropped; here they count). With share 1
-/// this is BSP.
+/// A worker passes if at least `share` of the workers that it sees, itself included, have finished
+/// as many steps as it has. So nobody waits for the slowest 1 - `share`, which serve as backups (as
+/// in Chen et al., arXiv 1604.00981, where the updates of late workers are dropped; here they are
+/// applied). With share 1 this is BSP.
 struct Quorum {
   static constexpr std::string_view name = "quorum";
   static constexpr std::string_view summary = "pass if a share q of the workers is not behind";
@@ -39,7 +39,7 @@ struct Quorum {
     const std::string text = reader.text("q", "0.9");
     const auto share = parse_number(text);
     if (share && *share > 0 && *share <= 1) return {*share};
-    reader.refuse("q=" + text + ": valid: a number above 0, to 1");
+    reader.refuse("q=" + text + ": valid: a number above 0 and at most 1");
     return {};
   }
   [[nodiscard]] std::string options() const { return "q=" + print_number(share); }

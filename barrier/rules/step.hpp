@@ -43,14 +43,14 @@ concept Rule = Alternative<R> && requires(const R rule, Step own_step, std::span
   { rule.max_lag() } -> std::same_as<std::optional<Step>>;
 };
 
-/// The step and the speed of a worker, as rules with runs or rounds see them. Times count from any
-/// moment, by the clock of the member that decides. The pace of a worker that has not pushed yet,
-/// or does not answer, has only a step.
+/// The step and the speed of a worker, as rules with runs or rounds see them. Times are measured on
+/// the clock of the member that decides, from an arbitrary origin. If a worker has not pushed yet,
+/// or does not answer, all fields but `step` are 0.
 struct Pace {
   Step step = 0;
-  /// When it has pushed the update of its last step; the time between its last two pushes, 0 if it
-  /// has not made two.
+  /// When the worker pushed the update of its last step; 0 if it has not pushed.
   std::chrono::nanoseconds pushed_at{};
+  /// The time between the worker's last two pushes; 0 if it has not made two.
   std::chrono::nanoseconds interval{};
   /// True while it waits at its barrier after this push.
   bool waits = false;

@@ -8,20 +8,22 @@
 
 namespace starling::barrier {
 
-/// A barrier that tunes itself: SSP over a random sample, whose staleness s and sample size beta
-/// each worker moves step by step, so that a measure of its own meets a target or is largest. The
-/// rule holds the target and the limits; tuner.hpp has the law by which s and beta move.
+/// A barrier that tunes itself: SSP over a random sample. After each step, each worker adjusts the
+/// staleness s and the sample size beta of its own barrier, so that something that it measures
+/// reaches a target, or is as large as possible (Measure). The rule holds the target and the
+/// limits; tuner.hpp has the control law for s and beta.
 ///
-/// The rule itself admits what the largest s admits, because this is all that it promises.
+/// admits(), floor() and max_lag() are those of the largest s that the tuner may choose.
 struct Tuned {
   static constexpr std::string_view name = "tuned";
   static constexpr std::string_view summary =
-      "s and beta meet a target of waiting, lag or progress";
+      "s and beta meet a target of waiting or staleness, or the fastest fall of the loss";
 
   enum class Measure {
-    /// The share of a worker's time that it waits at the barrier; a number in (0, 1).
+    /// The share of a worker's time that it waits at the barrier; a number in (0, 1). The target is
+    /// that of workers in the middle: those ahead wait for longer, those behind for less.
     waiting,
-    /// The mean lag, in steps, of the others behind a worker that arrives at the barrier; an other
+    /// The mean lag, in steps, of the others behind a worker that arrives at the barrier; one
     /// that is not behind counts as 0.
     staleness,
     /// The predicted fall of the loss per second. It has no target: s and beta move to where it is
@@ -29,7 +31,8 @@ struct Tuned {
     progress,
   };
   Measure measure = Measure::waiting;
-  /// Has no meaning under `progress`.
+  /// The target: a share from 0 to 1 under `waiting`, a number of steps under `staleness`; unused
+  /// under `progress`.
   double target = 0.05;
 
   /// The largest sample size.

@@ -48,7 +48,9 @@ class Applier {
   [[nodiscard]] virtual std::size_t element_bytes() const noexcept = 0;
   /// Returns how many elements the applier keeps for each element of a range.
   [[nodiscard]] virtual std::size_t slots() const noexcept = 0;
-  /// Returns the weight of a push over `samples` samples in a job of `workers` workers.
+  /// Returns the factor of the learning rate for a push over `samples` samples in a job of
+  /// `workers` workers: samples / (workers * batch), or samples / batch if `batch` is that of all
+  /// workers; always 1 for a merge_applier().
   [[nodiscard]] virtual double weight(std::uint32_t samples,
                                       std::size_t workers) const noexcept = 0;
 
@@ -71,8 +73,8 @@ class Applier {
 };
 using ApplierPtr = std::shared_ptr<const Applier>;
 
-/// Returns false for states that are not of a range of the layout: whose values or slots are of the
-/// wrong size.
+/// Returns true if the state is that of a range of the layout: the range exists, and the values and
+/// the slots, if there are any, have its size.
 [[nodiscard]] bool fits(const Layout& layout, const Applier& applier, const RangeState& state);
 /// Returns the values of a range in buffers of their own. If the state has no slots, they start as
 /// zeros. Requires: fits(layout, applier, state).
@@ -89,12 +91,12 @@ using ApplierPtr = std::shared_ptr<const Applier>;
 /// fits(range, slice, element_bytes).
 void put_slice(const Range& range, RangeValues& values, const Slice& slice);
 
-/// Updates are gradients, applied by an optimiser.
+/// The options of a gradient_applier(), whose updates are gradients that an optimizer applies.
 ///
-/// A push of n samples is applied with rate lr * schedule * n / (workers * batch) or, if `batch` is
-/// that of all workers, lr * schedule * n / batch. In
-/// bulk-synchronous jobs, the sample-weighted mean of a round is applied once with rate lr *
-/// schedule.
+/// A push of n samples is applied with the rate lr * schedule * n / (workers * batch) or, if
+/// is_batch_of_all, lr * schedule * n / batch, where lr is the optimizer's learning rate. In
+/// bulk-synchronous jobs, the mean of the updates of a round, weighted by their samples, is applied
+/// once, with the rate lr * schedule.
 struct OptimizerOptions {
   models::Optimizer optimizer;
   models::Schedule schedule;

@@ -1,7 +1,9 @@
-/// An exchange: how the copies of the model that workers compute with become one. The worker asks
-/// it to read the parameters for a step, and to write the update of the step; the exchange says
-/// when the values are there and when the update counts. Each exchange is a class in a folder of
-/// its own, with its own messages; core/training/exchanges.hpp lists them.
+/// An exchange is the protocol that carries updates between workers. The worker asks it to read the
+/// parameters for a step, and to write the update of the step. The exchange says when the values
+/// are there and when the update counts: only then is the worker's step reported to others as
+/// finished. docs/concepts/exchanges.md says for each exchange when an update, and so its step,
+/// counts. Each exchange is a class in a folder of its own, with its own messages;
+/// core/training/exchanges.hpp lists them.
 #pragma once
 
 #include <concepts>
@@ -74,8 +76,8 @@ struct ReadDone {
 /// The answer to a Write or an Enter: the update counts. Workers that the barrier lets pass after
 /// this answer read the update, as far as the exchange promises that.
 struct Written {
-  /// That of the Write or Enter; if the exchange is the barrier, an Enter is answered with the step
-  /// after which the worker begins.
+  /// The step of the Write or Enter. If the exchange is itself the barrier, the answer to an Enter
+  /// has instead the step after which the worker begins.
   Step step;
 };
 /// Send the observer this state: part of the answer to a Snapshot.
@@ -166,10 +168,10 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// An exchange may have E::model_lags, which is true if steps count before the model that is
   /// evaluated and saved contains them: then only its ledgers say which steps it contains. It may
   /// have E::can_round_to_bf16, which is true if it can do what ExchangeOptions::rounds_to_bf16
-  /// says, have E::check_workers(name, workers), which refuses a number of workers that it cannot
-  /// have, and E::has_shards(name), which is true if parts of the job's state are at two workers
-  /// only. If it has a function leave(context), that is called when this member is to leave,
-  /// perhaps before its worker has ended. If it has a function write_parts(context, WriteParts),
+  /// says, E::check_workers(name, workers), which refuses a number of workers that it cannot have,
+  /// and E::shards_optimizer(name), which is true if each part of the optimizer's state is held by
+  /// two workers only. If it has a function leave(context), that is called when this member is to
+  /// leave, perhaps before its worker has ended. If it has write_parts(context, WriteParts),
   /// workers hand it parts of an update before its Write, in the buckets of E::buckets(name,
   /// layout, element_bytes).
 

@@ -34,14 +34,14 @@ struct WorkerSteps {
 /// A later incarnation of a worker comes after an earlier one.
 using StepsOfWorkers = std::map<MemberIncarnation, WorkerSteps>;
 
-/// Returns those that have made a step.
+/// Returns the progress of the workers that have made a step, ascending by incarnation.
 [[nodiscard]] std::vector<WorkerProgress> progress_of(const StepsOfWorkers& workers);
 
-/// A copy of a range.
+/// One range of a worker's copy of the model, as a worker that joins receives it.
 struct ModelCopy {
-  /// Without a ledger.
+  /// Its ledger is empty; `progress` stands for it.
   RangeState state;
-  /// Ascending by worker.
+  /// The last update of each worker that the range contains, ascending by worker.
   std::vector<WorkerProgress> progress;
 
   static constexpr auto fields(auto& m) { return std::tie(m.state, m.progress); }
@@ -87,8 +87,9 @@ template <class ValuesOf>
 [[nodiscard]] RangeState state_of(RangeId range, const RangeValues& values,
                                   const StepsOfWorkers& contained, std::size_t workers);
 
-/// Answers a Snapshot with the states of the ranges for which this member answers. These exchanges
-/// have no rounds.
+/// Answers a Snapshot of the current state (`request.round` is 0) with the states of the ranges for
+/// which this member answers. Ignores a Snapshot of a round: an exchange that has rounds answers
+/// that itself. `ranges` is the number of ranges of the model.
 template <class E, class Context>
 void observe_states(const E& exchange, const Context& context, const Snapshot& request,
                     std::size_t ranges) {

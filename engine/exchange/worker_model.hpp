@@ -129,7 +129,7 @@ class WorkerModel {
   /// Takes the states with which the job starts.
   void take_initial_states();
 
-  /// A worker has got so far, if this one does not know that it has got further.
+  /// Records that `worker` has got to progress.step. Ignored if a later step of it is known.
   void learn(const MemberIncarnation& worker, const WorkerSteps& progress);
   void learn(const std::vector<WorkerProgress>& workers);
   /// Returns how far a worker has got, as far as this one knows.
@@ -142,8 +142,9 @@ class WorkerModel {
   void request_missing_copies(const Context& context) {
     if (!source_.asked() || !is_present(*source_.asked())) request_copy(context);
   }
-  /// Takes the copy of a range for which this worker has asked. If this returns true, the caller
-  /// goes on with request_copy().
+  /// Installs the copy of a range in `reply`, and returns true; the caller must then call
+  /// request_copy(). Returns false if this worker has not asked `from`, or has a copy of the range.
+  /// If the reply has no copy, or one that does not fit, asks the next worker and returns false.
   template <class Context>
   [[nodiscard]] bool install(const Context& context, MemberId from, const ModelReply& reply) {
     const bool is_asked = source_.asked() && source_.asked()->id == from;

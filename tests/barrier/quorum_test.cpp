@@ -35,7 +35,7 @@ TEST(Quorum, IsBspWithTheShareOne) {
 
 TEST(Quorum, RefusesWhatIsNoShare) {
   EXPECT_EQ(parse("quorum:q=0").error().message,
-            "barrier: quorum: q=0: valid: a number above 0, to 1");
+            "barrier: quorum: q=0: valid: a number above 0 and at most 1");
   for (const char* text : {"quorum:q=1.1", "quorum:q=-1", "quorum:q=all"})
     EXPECT_FALSE(parse(text)) << text;
 }

@@ -25,7 +25,8 @@ enum class Keep {
 [[nodiscard]] Result<Keep> parse_keep(std::string_view text);
 [[nodiscard]] std::string print(Keep keep);
 
-/// A loss counts as better if it is smaller than the reference by more than this share of it.
+/// For patience, a loss counts as better if it is smaller than the last loss that counted as better
+/// by more than this share of that loss. best() is the smallest loss, by whatever margin.
 inline constexpr double gain_min = 1e-3;
 
 /// Takes a job's evaluations, one after the other.
@@ -35,6 +36,7 @@ class ModelSelection {
 
   /// An evaluated model with its metrics on the test data.
   struct Model {
+    /// The mean number of steps that the workers had finished.
     double step = 0;
     double loss = 0;
     models::Metrics test;

@@ -36,7 +36,7 @@ Result<void> put_count(std::uint64_t& into, const Settings& settings, const std:
   const std::string text = text_of(settings, key);
   if (text.empty()) return {};
   auto count = parse_count(text, least, most);
-  if (!count) return std::move(count).error().within("--" + key);
+  if (!count) return std::move(count).error().within(location_of(settings, key));
   into = *count;
   return {};
 }

@@ -32,7 +32,8 @@ using Settings = std::vector<Setting>;
 /// Returns the value of a key's first setting as text; empty if the key was not set.
 [[nodiscard]] std::string text_of(const Settings& settings, std::string_view key);
 
-/// Stores what `parse` makes of a key's text, if the user gave the key.
+/// Stores parse(text) in `into`, where `text` is that of the key's first setting. Leaves `into`
+/// unchanged if the key was not set, or is empty. An error of `parse` begins with the location.
 template <class Value, class Parse>
 [[nodiscard]] Result<void> put(Value& into, const Settings& settings, const std::string& key,
                                Parse parse) {

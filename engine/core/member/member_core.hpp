@@ -62,7 +62,8 @@ struct MemberOptions {
   ConfigurationPtr first_configuration;
   /// A joining member sends its JoinRequests to random members of these.
   std::vector<MemberId> seeds;
-  /// The council's options; the core sets `self` and what Placement has.
+  /// The council's options. The core sets `self` and the fields that Placement has too: `bsp`,
+  /// `unplaced_ranges` and `node_by_node`.
   CouncilOptions council;
   ChannelOptions channel;
   /// The options of the role, which say what the member does. All members have the same role. Must
@@ -80,9 +81,14 @@ class MemberCore {
   explicit MemberCore(MemberOptions options);
 
   /// For a job of one process: adopts its configuration, so that the member answers others before
-  /// start(), which then only lets the role begin.
+  /// start(), which then only lets the role begin. Requires: the first configuration is set, and is
+  /// that of one process; neither function was called before.
   void prepare(const MemberContext& context);
+  /// Adopts the first configuration if there is one, else sends the first JoinRequest. Requires:
+  /// was not called before.
   void start(const MemberContext& context);
+  /// Handles a packet from another node. Ignores one that is addressed to another member, or whose
+  /// sender is not in the configuration, except configurations and requests to join.
   void on_packet(const MemberContext& context, const Envelope& envelope);
   /// Handles a message of a member of this process. Ignores it if this incarnation of the sender is
   /// not a member, or if the sender knows another configuration. Requires: prepare() was called.
@@ -94,9 +100,10 @@ class MemberCore {
   /// Answers a question that an actor asks this member. A member that has failed answers too.
   [[nodiscard]] Answer answer(const Question& question);
   /// Asks a member a question, for an actor on this node: the member `to` or, if that is absent,
-  /// the one in charge. One MemberAnswer follows: at once if this member knows that there is no
-  /// other answer, or when the asked member leaves the job. A member that joins asks when it has
-  /// joined. Requires: no other question has this number.
+  /// the one that the role's addressee() returns. One MemberAnswer follows. It is a Refusal if
+  /// nobody can be asked, if the asked member leaves the job before it has answered, or if 1024
+  /// later questions are open. While this member joins, the question waits until it has joined.
+  /// Requires: the question's number is higher than that of every earlier question.
   void ask(const MemberContext& context, std::optional<MemberId> to, MemberQuestion question);
 
   /// Failure detection calls suspect() if it has received nothing from this incarnation of a member
@@ -105,9 +112,11 @@ class MemberCore {
   /// what failure detection must guarantee.
   void suspect(const MemberContext& context, MemberId id, Incarnation incarnation);
   void trust(const MemberContext& context, MemberId id, Incarnation incarnation);
-  /// Lets the role begin nothing new. The member stays, and serves what it holds.
+  /// Lets the role begin nothing new. The member stays, and serves what it holds. Ignored unless
+  /// the state is `member`: the caller must repeat it for a member that is joining.
   void stop(const MemberContext& context);
-  /// Lets the role begin nothing new, hands over this member's ranges, and leaves the job.
+  /// Lets the role begin nothing new, hands over this member's ranges, and leaves the job. Ignored
+  /// unless the state is `member`, and in a job of one process.
   void leave(const MemberContext& context);
 
   /// Handles a message as if a channel had delivered it; for tests without a network. Ignores the
@@ -139,8 +148,8 @@ class MemberCore {
   struct Link {
     /// Indexed by TrafficClass: control, data.
     std::array<Channel<PeerMessagePtr>, 2> channels;
-    /// The latest epoch whose configuration the other member knows or was sent. It handles all
-    /// later messages after that configuration.
+    /// The latest epoch whose configuration the other member knows or was sent. It has that
+    /// configuration before it handles a message that is sent to it later (Link::on()).
     Epoch epoch_sent = 0;
     /// The key of this link's timers. The lower 31 bits are the other member's id. The upper 32
     /// bits number the links of this core, so that a link to a former incarnation has another key.

@@ -23,8 +23,8 @@ ExchangeType type_of() {
   if constexpr (requires { E::model_lags; }) model_lags = E::model_lags;
   Result<void> (*check_workers)(std::string_view, std::size_t) = nullptr;
   if constexpr (requires { &E::check_workers; }) check_workers = &E::check_workers;
-  bool (*has_shards)(std::string_view) = nullptr;
-  if constexpr (requires { &E::has_shards; }) has_shards = &E::has_shards;
+  bool (*shards_optimizer)(std::string_view) = nullptr;
+  if constexpr (requires { &E::shards_optimizer; }) shards_optimizer = &E::shards_optimizer;
   std::vector<Bucket> (*buckets)(std::string_view, const Layout&, std::size_t) = nullptr;
   if constexpr (requires { &E::buckets; }) buckets = &E::buckets;
   return {.name = E::name,
@@ -40,7 +40,7 @@ ExchangeType type_of() {
           .model_lags = model_lags,
           .answerer = &E::answerer,
           .check_workers = check_workers,
-          .has_shards = has_shards,
+          .shards_optimizer = shards_optimizer,
           .buckets = buckets,
           .make = [](ExchangeOptions options) { return AnyExchange{E{std::move(options)}}; }};
 }

@@ -67,8 +67,8 @@ struct ExchangeType {
                                       RangeId range);
   /// Refuses a number of workers that the exchange cannot have. nullptr if it can have any.
   Result<void> (*check_workers)(std::string_view name, std::size_t workers);
-  /// As E::has_shards in the concept Exchange. nullptr if it never has.
-  bool (*has_shards)(std::string_view name);
+  /// As E::shards_optimizer in the concept Exchange. nullptr if it never has.
+  bool (*shards_optimizer)(std::string_view name);
   /// The buckets of an update whose parts come early, at least two; none if the exchange takes
   /// whole updates only. nullptr if it never takes parts.
   std::vector<Bucket> (*buckets)(std::string_view name, const Layout& layout,
@@ -107,20 +107,22 @@ template <class IsValid>
 /// Refuses an exchange that jobs of this mode cannot use.
 [[nodiscard]] Result<void> check_exchange(std::string_view name, Mode mode);
 /// Refuses a job of this mode, exchange, barrier, recheck policy and number of workers if it cannot
-/// work (also mode.hpp).
+/// work. Includes check(mode, ...) of mode.hpp and check_barrier_of_exchange().
 [[nodiscard]] Result<void> check_exchange(std::string_view name, Mode mode,
                                           const barrier::Barrier& barrier,
                                           const barrier::Recheck& recheck, std::size_t workers);
-/// Refuses an exchange that needs gradients, for a job whose updates are none.
+/// Refuses an exchange that needs gradients, for a job whose updates are not gradients. Requires:
+/// check_exchange(name).
 [[nodiscard]] Result<void> check_exchange_without_gradients(std::string_view name);
 
-/// Refuses ExchangeOptions::cache for a job in which it could not keep its promise, or would keep
-/// nothing. It needs an exchange whose workers read from others, a coordinator, which tells them
-/// what step all have reached, and a barrier that lets reads be a bounded number of steps old.
+/// Refuses ExchangeOptions::cache for a job in which cached values could be too old, or could never
+/// be used. The cache needs an exchange whose workers read from owners, a coordinator, which tells
+/// workers which step all of them have reached, and a barrier under which a read may be a bounded
+/// number of steps old, at least one.
 [[nodiscard]] Result<void> check_cache(std::string_view exchange, Mode mode,
                                        const barrier::Barrier& barrier);
-/// Refuses it for an optimizer with state, which the owners keep: a worker could not apply its own
-/// updates as they do.
+/// Refuses ExchangeOptions::cache for an optimizer with state: only the owners have the state, so a
+/// worker could not apply its own updates to its cached values.
 [[nodiscard]] Result<void> check_cache(const models::Optimizer& optimizer);
 
 }  // namespace starling::core

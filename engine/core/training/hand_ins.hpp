@@ -16,9 +16,9 @@ namespace starling::core {
                                           const std::vector<models::Parameter>& parameters);
 /// Refuses a barrier under which workers hand in early, for a job without samples.
 [[nodiscard]] Result<void> check_hand_ins_without_samples(const barrier::Barrier& barrier);
-/// Refuses a barrier that needs gradients, for a job whose updates are not gradients: one that
-/// moves with the descent of the loss. Also refuses a barrier under which workers hand in early,
-/// because such a job has no samples.
+/// For a job whose updates are not gradients: refuses a barrier that needs gradients
+/// (barrier::moves_with_descent()), and a barrier under which workers hand in early, because such a
+/// job has no samples.
 [[nodiscard]] Result<void> check_needs_no_gradients(const barrier::Barrier& barrier);
 
 }  // namespace starling::core

@@ -38,7 +38,8 @@ struct StepsReport {
   /// How often workers' barriers have drawn, and have let them pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
-  /// The current s and beta of the workers' barriers; zeros unless the barrier tunes itself.
+  /// The sums of the current staleness s and sample size beta over the workers; all zero unless
+  /// the barrier tunes itself.
   barrier::TunedSum tuned = {};
 
   static constexpr auto fields(auto& m) {

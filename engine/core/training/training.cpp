@@ -61,10 +61,10 @@ std::size_t Training::range_count() const {
 
 Placement Training::placement() const {
   const ExchangeOptions& exchange = options_->exchange;
-  const auto has_shards = exchange_type(exchange.name).has_shards;
+  const auto shards_optimizer = exchange_type(exchange.name).shards_optimizer;
   return {.bsp = is_bsp(*options_),
           .unplaced_ranges = exchange.layout->ranges.size() - range_count(),
-          .node_by_node = has_shards != nullptr && has_shards(exchange.name)};
+          .node_by_node = shards_optimizer != nullptr && shards_optimizer(exchange.name)};
 }
 
 // --- configurations -----------------------------------------------------------------------------

@@ -28,8 +28,9 @@ class Training;
 struct TrainingOptions {
   using Role = Training;
   Mode mode = Mode::peer;
-  /// The worker's options if this member works. The caller sets its barrier, its last step and
-  /// whether it plans; the role sets id, incarnation, first step and bsp.
+  /// The options of this member's worker, if it has one. The caller sets `barrier`, `recheck`,
+  /// `last_step`, `asks_for_plan` and `attempts`. The role sets all other fields, and replaces
+  /// `barrier` by ASP if the exchange is itself the barrier.
   WorkerOptions worker;
   /// The role sets `self` and `bsp`, and `workers_max` to the limit of member ids if it is 0. This
   /// limit bounds the ledgers: every owner keeps one entry for each possible id in each range.
@@ -186,15 +187,16 @@ class Training {
   [[nodiscard]] Step first_step() const noexcept { return first_entry_.step; }
   /// Returns nullptr if this member has no worker.
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
-  /// Returns the s and beta that this member knows: of its own worker or, if it is the coordinator,
-  /// of all workers; zeros unless the barrier tunes itself.
+  /// Returns the sums of the staleness s and of the sample size beta (barrier::Tuned) over the
+  /// workers whose barriers this member knows: its own or, if it is the coordinator, all. All zero
+  /// unless the barrier tunes itself.
   [[nodiscard]] barrier::TunedSum tuned() const;
   /// Returns how often the barriers that this member knows have drawn: its worker's own, or those
   /// of all workers if it is the coordinator.
   [[nodiscard]] SampleGate::Counts draw_counts() const;
   /// Returns nullptr if this member is not the coordinator.
   [[nodiscard]] const Coordinator* coordinator() const noexcept { return coordinator_.get(); }
-  /// Returns nullptr if the job deals neither samples nor work, or if its members never change.
+  /// Returns nullptr if the job deals neither samples nor work, or deals them only once.
   [[nodiscard]] const Dealer* dealer() const noexcept { return dealer_.get(); }
   [[nodiscard]] const AnyExchange& exchange() const noexcept { return exchange_; }
   /// Returns the exchange as an E. Requires: the job uses this exchange.
@@ -266,8 +268,9 @@ class Training {
   AnyExchange exchange_;
   /// nullptr if this member is not the coordinator.
   std::unique_ptr<Coordinator> coordinator_;
-  /// nullptr if the job deals neither samples nor work and, unless it deals samples anew without a
-  /// change of members (DealOptions::dynamic and by_samples), in a job of one process.
+  /// nullptr if the job deals neither samples nor work. Also nullptr in a job of one process, whose
+  /// members never change, unless the job deals anew without a change of members
+  /// (DealOptions::dynamic or by_samples).
   std::unique_ptr<Dealer> dealer_;
   /// True while a report waits for the worker's present update.
   bool is_report_due_ = false;

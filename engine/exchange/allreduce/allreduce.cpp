@@ -120,7 +120,7 @@ std::vector<Bucket> AllreduceExchange::buckets(std::string_view name, const Layo
 
 bool AllreduceSettings::shards_optimizer() const { return algorithm == collective::Parts::name; }
 
-bool AllreduceExchange::has_shards(std::string_view name) {
+bool AllreduceExchange::shards_optimizer(std::string_view name) {
   const auto settings = parse_allreduce(name);
   return settings.ok() && settings->shards_optimizer();
 }
@@ -128,7 +128,7 @@ bool AllreduceExchange::has_shards(std::string_view name) {
 std::optional<MemberId> AllreduceExchange::answerer(std::string_view name,
                                                     const Configuration& configuration,
                                                     RangeId range) {
-  return has_shards(name) ? primary_of(configuration, range) : first_worker(configuration);
+  return shards_optimizer(name) ? primary_of(configuration, range) : first_worker(configuration);
 }
 
 Result<void> AllreduceExchange::check_argument(std::string_view argument) {

@@ -61,7 +61,7 @@ class AllreduceExchange : public RoundExchange {
   [[nodiscard]] static std::vector<Bucket> buckets(std::string_view name, const Layout& layout,
                                                    std::size_t element_bytes);
   /// True if the state of the optimizer is in shards.
-  [[nodiscard]] static bool has_shards(std::string_view name);
+  [[nodiscard]] static bool shards_optimizer(std::string_view name);
   /// The primary of the range if the state of the optimizer is in shards.
   [[nodiscard]] static std::optional<MemberId> answerer(std::string_view name,
                                                         const Configuration& configuration,

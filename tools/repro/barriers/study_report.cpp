@@ -106,7 +106,7 @@ Section closing_section_of(const std::string& flags) {
            "Sources: Ho et al., More Effective Distributed ML via a Stale Synchronous Parallel "
            "Parameter Server, NIPS 2013. Zhao et al., Dynamic Stale Synchronous Parallel, ICDCS "
            "2019, arXiv 1908.11848. Zhao et al., Elastic Bulk Synchronous Parallel Model, "
-           "Middleware 2019, arXiv 2001.01347. Yao et al., FluentPS, CLUSTER 2019. Chen et al., "
+           "ICDM 2019, arXiv 2001.01347. Yao et al., FluentPS, CLUSTER 2019. Chen et al., "
            "Revisiting Distributed Synchronous SGD, arXiv 1604.00981. Wang, Catterall, Mortier, "
            "Probabilistic Synchronous Parallel, arXiv 1709.07772. Zhang et al., Which Algorithmic "
            "Choices Matter at Which Batch Sizes?, NeurIPS 2019, arXiv 1907.04164 (the noisy "
