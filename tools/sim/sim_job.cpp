@@ -39,13 +39,6 @@ SimJob default_job(bool has_training_defaults) {
   return job;
 }
 
-/// True if the job's exchange is itself the barrier.
-bool is_exchange_barrier(const Settings& settings) {
-  const std::string exchange = text_of(settings, "exchange");
-  return !exchange.empty() && core::check_exchange(exchange).ok() &&
-         core::exchange_type(exchange).is_barrier;
-}
-
 /// Returns the barriers of a job that sets none. A sample size is at most the number of other
 /// workers.
 std::vector<barrier::Barrier> default_barriers(const SimJob& job, const Settings& settings,
@@ -224,6 +217,12 @@ void add_notes(SimJob& job, const Settings& settings) {
 }
 
 }  // namespace
+
+bool is_exchange_barrier(const Settings& settings) {
+  const std::string exchange = text_of(settings, "exchange");
+  return !exchange.empty() && core::check_exchange(exchange).ok() &&
+         core::exchange_type(exchange).is_barrier;
+}
 
 Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, bool has_file) {
   const auto level = std::ranges::find(settings, "level", &Setting::key);

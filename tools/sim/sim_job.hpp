@@ -87,6 +87,9 @@ struct SimJob {
   bool quiet = false;
 };
 
+/// Returns true if the exchange that the settings name is itself the barrier.
+[[nodiscard]] bool is_exchange_barrier(const Settings& settings);
+
 /// Makes a job from the settings that affect a simulation; skips those that affect only training.
 /// Returns an Error with the location of the first bad setting. Without a job file, the defaults
 /// are those of the published simulation: 1,000 workers, steps of 100 ms on average, 40 s, five

@@ -22,6 +22,11 @@ Result<SimJob> make_simulation(const Settings& settings, const Registry& registr
       return Error{setting.location +
                    ": simulated steps have no samples, so their times do not follow the sizes of "
                    "batches; valid: a whole number"};
+  if (is_exchange_barrier(settings))
+    return Error{
+        location_of(settings, "exchange") + ": " + text_of(settings, "exchange") +
+        ": is itself the barrier, which simulated steps do not have; valid: owners, gossip "
+        "and others at which workers do not wait for each other"};
   auto job = make_sim_job(sim_settings(settings), registry, true);
   if (!job) return job;
   if (!job->delay)

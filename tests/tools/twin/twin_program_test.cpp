@@ -112,6 +112,11 @@ TEST(Twin, RefusesJobsThatCannotBeSimulated) {
       refusal("resumed.toml"),
       "starling: resumed.toml:12: resume: a simulation begins at step 0; valid: a job from its "
       "start\n");
+  EXPECT_EQ(
+      refusal("job.toml --exchange average:every=8"),
+      "starling: --exchange: average:every=8: is itself the barrier, which simulated steps do "
+      "not have; valid: owners, gossip and others at which workers do not wait for each "
+      "other\n");
   EXPECT_TRUE(contains(refusal("job.toml --seeds 0"), "--seeds: '0' must be a whole number >= 1"));
   EXPECT_TRUE(contains(refusal("job.toml --save model"), "unknown flag '--save'"));
   EXPECT_TRUE(contains(refusal("job.toml --report page.html"), "unknown flag '--report'"));
