@@ -6,11 +6,11 @@
 //     build/dev/examples/09_algorithm train --model kmeans:k=10,steps=8 --steps 8
 //         --data digits:n=2000 --mode central --barrier bsp --save k.safetensors --quiet
 //
-// The summary ends with the mean squared distance of a sample from its centre:
+// (one line). The summary ends with the mean squared distance of a sample from its centre:
 //
 //     test        distance 32.19
 //
-// On three nodes, here on one machine:
+// On three nodes, here on one machine; the last command is one line:
 //
 //     build/dev/examples/09_algorithm node --listen 127.0.0.1:7401 &
 //     build/dev/examples/09_algorithm node --listen 127.0.0.1:7402 --join 127.0.0.1:7401 &

@@ -6,12 +6,12 @@
 //     build/dev/examples/10_pagerank train --data web:pages=500 --model pagerank:pages=500
 //         --workers 6 --steps 200 --save ranks.safetensors --quiet
 //
-// The summary ends with the error of the ranks, the sum of what they miss PageRank's equation by,
-// and the highest rank:
+// (one line). The summary ends with the error, the sum of the ranks' absolute differences from the
+// values that PageRank's equation gives, and the highest rank:
 //
 //     test        error 3.01e-16, highest 0.01869
 //
-// On three nodes, here on one machine:
+// On three nodes, here on one machine; the last command is one line:
 //
 //     build/dev/examples/10_pagerank node --listen 127.0.0.1:7401 &
 //     build/dev/examples/10_pagerank node --listen 127.0.0.1:7402 --join 127.0.0.1:7401 &

@@ -1,9 +1,12 @@
 /// Counts the words of text files with the map-reduce engine, and prints the ten most frequent.
 ///
-///   build/dev/examples/11_word_count README.md docs/quickstart.md
+///     cmake --preset dev && cmake --build --preset dev --target 11_word_count
+///     build/dev/examples/11_word_count README.md docs/quickstart.md
 ///
 /// Without arguments it counts the words of a text that it generates, of which one word in ten is
-/// "starling".
+/// "starling". The first line is then
+///
+///     1000 starling
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
