@@ -27,8 +27,8 @@ struct CoordinatorOptions {
 ///     taking over --each member has reported its status, or is gone--> knows all steps
 ///
 /// A coordinator that takes over lets no worker go on before all members have reported. So every
-/// decision obeys the rule: a reported step is never higher than the worker's true step, and a
-/// worker that has reported obeys no former coordinator any more.
+/// decision obeys the barrier's rule, because a reported step is never higher than the worker's
+/// true step, and a worker that has reported obeys no former coordinator any more.
 class Coordinator {
  public:
   explicit Coordinator(CoordinatorOptions options);
@@ -49,8 +49,10 @@ class Coordinator {
   void add_founder(MemberId worker, Step step);
   /// `worker` has joined. It begins at the lowest step of the running workers, and from now on
   /// others wait for it. In bulk-synchronous jobs it begins one step before the highest step that
-  /// any worker was allowed to make, and makes that step by pushing its entry to all owners.
-  /// Requires: if the worker had a former incarnation, that one has left.
+  /// any worker was allowed to make, and makes that step by pushing its entry to all owners. If no
+  /// worker runs and one has ended, it begins at `finished`, so it ends at once. During a takeover,
+  /// its step is known only when the takeover is complete. Requires: if the worker had a former
+  /// incarnation, that one has left.
   void on_joined(MemberId worker);
 
   /// Takes over from a coordinator that is gone. Awaits a WorkerStatus from each of `workers` and
@@ -76,8 +78,8 @@ class Coordinator {
   /// Counts the draws of sampled barriers, and the draws that let a worker pass.
   [[nodiscard]] std::uint64_t draws() const noexcept { return draws_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
-  /// Returns the current s and beta of the live workers' barriers; zeros unless the barrier tunes
-  /// itself.
+  /// Returns the sums of the current s and beta of the live workers' barriers; zeros unless the
+  /// barrier tunes itself.
   [[nodiscard]] barrier::TunedSum tuned() const;
   /// Sampled barriers: the workers in the last draw for `worker`. Requires: `worker` was added.
   [[nodiscard]] const std::vector<MemberId>& drawn(MemberId worker) const {
@@ -100,7 +102,7 @@ class Coordinator {
     Time step_started_at{};
     /// When it last arrived, and the durations before (barrier::Pace); pace_of() adds the rest.
     barrier::Pace pace;
-    /// The end of the run that it was permitted; 0 if it was none.
+    /// The step at which the run that it was permitted ends; 0 if it may make only one step.
     Step run_end = 0;
     /// Sampled barriers: the workers in its last draw, the first laggard among them, and when to
     /// draw again.
@@ -157,8 +159,9 @@ class Coordinator {
   std::set<std::pair<Time, MemberId>> next_draws_;
   /// Counts the running workers at each step.
   std::map<Step, std::size_t> workers_at_;
-  /// The lowest step of the running workers when the waiting workers were last reconsidered, or
-  /// when the last worker ran. After a takeover without running workers: highest_held_.
+  /// The lowest step of the running workers when the waiting workers were last reconsidered; if no
+  /// worker ran then, the lowest step when one still ran. After a takeover without running workers:
+  /// highest_held_.
   Step reviewed_min_ = 0;
   /// The highest step that any worker was allowed to make.
   Step highest_allowed_ = 1;

@@ -38,10 +38,11 @@ class DrawWeights {
   static constexpr double least = 1.0 / 16;
   static constexpr double most = 4;
   static constexpr std::size_t remembered_max = 512;
-  /// The number of questions at a time that may be open; the oldest gives way.
+  /// At most this many questions are open at a time. A further one replaces the oldest, which then
+  /// does not count as an outcome.
   static constexpr std::size_t open_max = 256;
 
-  /// A question that has no answer yet.
+  /// A question (StepQuery) that has no answer (StepAnswer) yet.
   struct OpenQuestion {
     MemberId to = 0;
     Time asked_at{};
@@ -57,10 +58,10 @@ class DrawWeights {
   /// Forgets the workers `changed`, because they are gone or have a new incarnation.
   void forget(std::span<const MemberId> changed);
 
-  /// Returns the weights of the remembered workers, numbered as the workers other than the one at
-  /// `own_position` of `workers`: as barrier::draw_weighted() takes them. Questions that are open
-  /// for query_timeout count as not answered. `workers` ascend. The result is valid until the next
-  /// call.
+  /// Returns the weights of the remembered workers, as barrier::draw_weighted() takes them. The
+  /// number of a worker is its position in `workers` without the one at `own_position`. Questions
+  /// that have been open for query_timeout count as not answered. Requires: `workers` ascend. The
+  /// result is valid until the next call.
   [[nodiscard]] std::span<const barrier::Weighted> weights(std::span<const MemberId> workers,
                                                            std::uint32_t own_position, Time now);
 
@@ -72,7 +73,8 @@ class DrawWeights {
  private:
   struct Record {
     MemberId peer = 0;
-    /// `availability`: the number of outcomes, up to seven, and their mean.
+    /// `availability`: the number of outcomes, counted up to 6, and the mean of them and of one
+    /// answered question with which the record begins.
     std::uint32_t outcomes = 0;
     float answered = 1;
     /// `speed`: the steps made and the seconds passed between the last answers.

@@ -53,8 +53,9 @@ class SampleGate {
   /// before begin().
   void on_push(const Context& context, Time step_time);
 
-  /// The worker has finished step `own_step`, and wants to pass the barrier. If the job's recheck
-  /// interval is `auto`, the gate uses `automatic_interval`. `descent` is that of the step.
+  /// The worker has finished step `own_step`, and wants to pass the barrier. The gate draws again
+  /// `automatic_interval` after a refusal if the job's recheck interval is `auto`, or if there is
+  /// no interval and no laggard that is to send a Notice. `descent` is that of the step.
   [[nodiscard]] bool begin(const Context& context, Step own_step, Time automatic_interval,
                            std::optional<barrier::Descent> descent = std::nullopt);
 

@@ -49,7 +49,7 @@ struct WorkerOptions {
   bool joins = false;
   /// True if the worker begins no step before on_deal().
   bool awaits_deal = false;
-  /// The step with which the worker's part of the first deal begins.
+  /// The worker's part of the first deal begins after this number of its steps.
   Step deal_first_step = 0;
   /// The worker's part of the first deal, if batches are dynamic or workers hand in early.
   std::optional<DealPart> first_part = std::nullopt;
@@ -57,8 +57,9 @@ struct WorkerOptions {
   int attempts = 3;
 };
 
-/// One call at a time; not thread-safe. Repeated or late messages do no harm. No timer makes the
-/// worker send a message again, except the queries of its SampleGate: messages must not get lost.
+/// One call at a time; not thread-safe. Repeated or late messages do no harm. Only its SampleGate
+/// asks again after a time (StepQuery, NotifyRequest). No message but these and their answers may
+/// get lost.
 ///
 ///     start -> [entering] -> [held] -> [planning] -> reading -> computing -> writing -> waiting
 ///                               ^                                                           |
@@ -93,7 +94,9 @@ class Worker {
   void on_plan(const Context& context, Step step, std::vector<RangeRows> plan);
   /// The answer to the Read effect of `step`; ignored if the worker has moved on.
   void on_values(const Context& context, Step step, std::vector<Value> values);
-  /// The answer to the Write or Enter effect of `step`; ignored if the worker has moved on.
+  /// The answer to the Write or Enter effect of `step`; ignored if the worker has moved on. If the
+  /// exchange is the barrier, `step` in the answer to an Enter is the step after which the worker
+  /// begins. (A Write is of the step itself; Plan, Read and Compute are of the step after `step`.)
   void on_written(const Context& context, Step step);
   /// The answer to the Compute effect of `step`; ignored if the worker has moved on. `postponed` is
   /// how long a pause has postponed the computation.
@@ -173,7 +176,8 @@ class Worker {
   /// in early, the number of samples that it has taken of the deal; nullopt if it has no part in
   /// the deal.
   [[nodiscard]] std::optional<std::uint64_t> dealt_taken() const noexcept;
-  /// False while a step is being made of which only its update will say how many samples it has.
+  /// False if workers hand in early and the worker plans, reads or computes a step: only the update
+  /// of the step will say how many samples the worker has taken.
   [[nodiscard]] bool knows_taken() const noexcept;
   /// Returns the number of samples that the worker has taken in all.
   [[nodiscard]] std::uint64_t samples_taken() const noexcept {
@@ -253,8 +257,9 @@ class Worker {
   /// This worker's part of the current deal; absent in the first deal unless batches are dynamic or
   /// workers hand in early.
   std::optional<DealPart> part_;
-  /// This worker's part in the former deal. In a bulk-synchronous job that divides its work, it
-  /// also takes this part of the steps that other workers have begun by the former deal.
+  /// This worker's share in the former deal. In a bulk-synchronous job that divides its work, the
+  /// worker still takes this share of the steps up to DealPart::common_first_step, because others
+  /// may have begun such a step under the former deal.
   std::optional<WorkShare> former_share_;
   /// The worker's step when its part of the deal began; absent if it has not begun, or has no part.
   std::optional<Step> deal_first_step_;
@@ -264,7 +269,8 @@ class Worker {
 
   /// The values that were read, kept until the update is there.
   std::vector<Value> values_;
-  /// The last step, and the descent to its values, if the barrier moves with the descent.
+  /// If the barrier moves with the descent of the loss: the values and the update of the last step
+  /// that was computed, and the descent from the step before it to that step (barrier::Descent).
   std::shared_ptr<const FormerStep> former_;
   std::optional<barrier::Descent> descent_;
 
@@ -272,7 +278,7 @@ class Worker {
   std::map<MemberId, NotifyRequest> notify_requests_;
   /// How often others have drawn this worker.
   std::uint64_t drawn_ = 0;
-  /// When it has started; when it ended last, if it has ended.
+  /// When the worker started, and when it ended, if it has.
   Time started_at_{};
   Time ended_at_{};
   Time step_started_at_{};

@@ -1,15 +1,16 @@
-/// Applies the sums of changes, which the workers make of their copies of a model.
+/// Adds the changes of the workers' copies to a model, for exchanges that send changes of models.
 #pragma once
 
 #include "starling/engine/exchange/applier.hpp"
 
 namespace starling::core {
 
-/// Returns an Applier that adds changes of values to values of the elements of `applier`, without
-/// the state of an optimizer: the mean of the changes if `applier` applies the mean of updates,
-/// else their sum.
+/// Returns an Applier that adds changes to values. It has the element type of `applier`, and no
+/// state of an optimizer. apply_round() adds each change of the round in full, never their mean:
+/// averages_rounds() is that of `applier`, and if it is true, the caller must pass the mean as the
+/// only part of the round (TypedRoundSum does).
 [[nodiscard]] ApplierPtr adding_applier(const Applier& applier);
-/// Returns the change that makes `after` of `before`. Requires: they are of the same size and type.
+/// Returns `after` - `before`, element by element. Requires: they are of the same size and type.
 [[nodiscard]] Slice change_between(const Buffer& before, const Buffer& after);
 
 }  // namespace starling::core

@@ -53,8 +53,8 @@ class CatchUp {
   bool take(MemberId from, const CatchUpReply& reply, const Layout& layout, const Applier& applier);
 
   [[nodiscard]] Step round() const { return round_; }
-  /// By range: the values after the round; without state where the worker does not lack it, or
-  /// gets it from another one. Empty if the worker lacks no values.
+  /// By range: the values after the round, always without the state of the optimizer, which state()
+  /// has. Empty if the worker lacks no values.
   [[nodiscard]] std::vector<RangeValues>& values() { return values_; }
   /// By range: the state of the optimizer (RangeValues::slots).
   [[nodiscard]] const ShardState& state() const { return state_; }

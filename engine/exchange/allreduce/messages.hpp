@@ -1,6 +1,6 @@
 /// The messages of exchanges with rounds: workers sum by a collective
-/// (docs/design/0024-allreduce.md). Each names the epoch of the sender's configuration; members of
-/// another epoch ignore it.
+/// (docs/design/0024-allreduce.md). Each names the epoch of the sender's configuration. A member of
+/// a later epoch ignores it, but answers a RoundReport with its configuration.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 /// The optimizer's state in shards, of which each worker has some (ZeRO, stage 1: Rajbhandari et
 /// al., arXiv 1910.02054): each range has a primary, which sums the updates of the range and
-/// applies them, and a backup on another node, which applies them, too, and sends the new values to
-/// all. Plain values and pure functions; thread-safe to read and call.
+/// applies the sum, and a backup, which applies the sum, too, and sends the new values to all. The
+/// backup is on another node, unless all workers are on one. Plain values and pure functions;
+/// thread-safe to read and call.
 #pragma once
 
 #include <cstddef>

@@ -9,10 +9,10 @@
 /// If rounds overlap with steps, a step counts once the copy contains the round before: then the
 /// worker makes its next step while its update is summed.
 ///
-/// Which workers sum is the configuration: a new one aborts the sum in progress, and the workers
-/// tell each other which round they have completed last. A worker that lacks the latest one, or
-/// joins, gets the model from one that has it. Then all sum the next round; a worker keeps its
-/// update until its copy contains it.
+/// The workers of the configuration sum. A new configuration aborts a sum that is not complete, and
+/// each worker reports to the others the last round that it has completed (RoundReport). A worker
+/// that joins, or lacks the latest of these rounds, gets the model from one that has it. Then all
+/// sum the next round; a worker keeps its update until its copy contains it.
 ///
 /// The state of the optimizer may be in shards (optimizer_shards.hpp): then each worker has that of
 /// some ranges only, and gets what its shards lack when the configuration changes.
@@ -142,9 +142,10 @@ class RoundExchange {
   [[nodiscard]] bool keeps_state(RangeId range) const {
     return !shards_ || shards_->keeps_state(rank_, range);
   }
-  /// True if it has it, for its last round. Requires: has_model().
+  /// True if this member has the state of the optimizer for the range after its last round.
+  /// Requires: has_model().
   [[nodiscard]] bool has_state(RangeId range) const;
-  /// True if this member answers for the range once it has it.
+  /// True if this member is the answerer of the range, even if it has no copy or state of it yet.
   [[nodiscard]] bool is_answerer(RangeId range) const;
   void take_initial_states();
   void apply_to_own_copy(const Write& write);
@@ -224,8 +225,8 @@ class RoundExchange {
   std::unique_ptr<RoundSum> sum_;
   /// nullptr unless elements are rounded before they are sent.
   std::shared_ptr<SumResidual> residual_;
-  /// True if this member has the latest round that any worker of the configuration had when it
-  /// adopted it.
+  /// True if this member can sum: it has the latest round that any worker of the configuration had
+  /// completed when this configuration began, and the state of its shards after that round.
   bool is_ready_ = false;
   /// True if a sum is complete in which this member took part after its worker had ended: so all
   /// others have the rounds before it.

@@ -8,12 +8,13 @@
 /// So all learn from the sum itself whose updates it contains.
 ///
 /// With OptimizerShards, the workers that have the state of a range apply its sum, and all others
-/// get the new values in place of the sum. Each range is then followed by the
-/// numbers of steps and samples of all workers.
+/// get the new values in place of the sum. Each range is then followed by the numbers of steps and
+/// samples of all workers.
 ///
-/// With a SumResidual, each piece is sent with the precision of bfloat16. The rounding errors of
-/// the sums that a worker sends are added to its vector of the next round. A round's sum and all
-/// residuals after it add up to the vectors and residuals before it.
+/// With a SumResidual, a worker rounds the elements of each piece to bfloat16 before it sends them,
+/// except the new values of OptimizerShards, which keep all their bits. It adds the rounding errors
+/// of a round to its vector of the next round. A round's sum and all residuals after it add up to
+/// the vectors and residuals before it.
 #pragma once
 
 #include <cstdint>

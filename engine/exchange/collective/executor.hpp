@@ -149,8 +149,9 @@ class Executor {
     finish(out, id);
   }
 
-  /// Handles a message from another member. Returns false, and does nothing, if no correct member
-  /// sends it.
+  /// Handles a message from another member. Returns false, and does nothing, if the message does
+  /// not fit its collective, or if that one is closed. A correct member's Ack may come so late if a
+  /// later Ack, which has overtaken it, has closed the collective.
   [[nodiscard]] bool on(Effects<Element>& out, Rank from, Message<Element> message) {
     const CollectiveId id = std::visit([](const auto& m) { return m.collective; }, message);
     if (!has_started_ || id > last_started_) return keep_early(id, from, std::move(message));

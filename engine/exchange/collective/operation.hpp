@@ -40,11 +40,14 @@ enum class Operation {
 [[nodiscard]] bool has_root(Operation operation);
 
 /// Returns the schedule of an operation over the routes of an all-reduce: the moves that carry
-/// something that a destination lacks, and no others. A ring's all-reduce becomes the pipelined
-/// chain for a broadcast, and scatter and all-gather over a hypercube (van de Geijn's broadcast)
-/// for recursive halving; a tree's becomes a gather in which a subtree's parts travel together. The
-/// data of member i takes the chunks c with c mod members = i, if the all-reduce has a multiple of
-/// `members` chunks, which are then summed at member c mod members; else chunk i mod chunks.
+/// something that a destination lacks, and no others. For example, the broadcast over a ring is the
+/// pipelined chain; that over recursive halving is a scatter and an all-gather over a hypercube
+/// (van de Geijn's broadcast); the gather over a tree sends the parts of a subtree together.
+///
+/// In an operation with parts, part i takes the routes of the chunks c with c mod members = i if
+/// the all-reduce has a multiple of `members` chunks, which are then summed at member c mod
+/// members; else that of chunk i mod chunks. In an all-to-all, part (i, j) takes the routes of j.
+///
 /// Requires: all_reduce passes check(), root < all_reduce.members.
 [[nodiscard]] Schedule specialised(const Schedule& all_reduce, Operation operation, Rank root);
 

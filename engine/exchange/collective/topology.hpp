@@ -25,7 +25,8 @@ struct Link {
 
 struct Topology {
   std::size_t members = 1;
-  /// Each pair of members at most once, ascending. Links exist in both directions.
+  /// Each ordered pair (from, to) at most once, ascending. The link (to, from) exists, too, with as
+  /// many lanes.
   std::vector<Link> links{};
 
   /// Reads lines `A B [LANES]`: members A and B have LANES full-duplex lanes between them, by
@@ -43,7 +44,8 @@ struct Topology {
   bool operator==(const Topology&) const = default;
 };
 
-/// Returns true if Topology::parse_links() is to read a text, which may be the name of a file, too.
+/// Returns true if `text` has only characters that links on one line have, so that parse_links() is
+/// to read it; a text for which it returns false may be the name of a file.
 [[nodiscard]] bool is_links(std::string_view text);
 /// Returns the links on one line, which Topology::parse_links() reads.
 [[nodiscard]] std::string print(const Topology& topology);

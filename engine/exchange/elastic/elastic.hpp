@@ -106,7 +106,7 @@ class ElasticExchange {
   [[nodiscard]] const Replica& replica() const noexcept { return center_.replica(); }
   /// Returns the pull of the settings, but at most 1 / (workers + 1): if all workers move the
   /// center at the same time, it and the mean of their copies then meet, and do not pass each
-  /// other. From twice that pull on, their difference would grow without bound.
+  /// other. Above twice that pull, their difference would grow without bound.
   [[nodiscard]] double pull() const {
     return std::min(settings_.pull, 1 / static_cast<double>(workers_ + 1));
   }

@@ -5,11 +5,12 @@
 ///
 /// A worker has, for each range, the de-biased values z and a push-sum weight w; the numerator x of
 /// the papers is w z. A worker sends a part of its weight with its values, which does not change
-/// its z. A worker that receives (w', z') has (w z + w' z') / (w + w') from then on. So the sum of
-/// w and that of w z over all workers and messages change by updates only, whatever the graph, the
-/// order and the delay of messages: each z tends to (sum of w z) / (sum of w). If values are sent
-/// with the precision of bfloat16, the rounding errors stay in the sender's copy, so the sums do
-/// not change.
+/// its z. A worker that receives (w', z') has (w z + w' z') / (w + w') from then on. So messages
+/// change neither the sum of w nor that of w z over all workers and messages in flight, whatever
+/// the graph, the order and the delay of messages: each z tends to (sum of w z) / (sum of w). An
+/// update changes the sum of w z; a worker that joins (with w = 1) or dies changes both sums. If
+/// values are sent with the precision of bfloat16, the rounding errors stay in the sender's copy,
+/// so the sums do not change.
 ///
 /// A step counts when its update is in the worker's own copy and other workers have taken what they
 /// were sent in all steps but the last `lag` ones, so another worker that sees the step may read a
@@ -37,13 +38,15 @@ namespace starling::core {
 /// To whom a worker sends, and when a step counts.
 struct GossipSettings {
   GossipGraph graph = GossipGraph::exponential;
-  /// After how many steps at the latest others have taken what the worker was to send.
+  /// A step counts once others have taken what they were sent in all steps but the last `lag` ones,
+  /// this step included. 0 to 64.
   Step lag = 0;
 
   bool operator==(const GossipSettings&) const = default;
 };
 
-/// Reads "gossip:GRAPH,lag=N", in which both parts may be missing. Refuses others.
+/// Reads "gossip:GRAPH,lag=N", in which both parts may be missing. Refuses an unknown graph, and a
+/// lag above 64.
 [[nodiscard]] Result<GossipSettings> parse_gossip(std::string_view name);
 
 /// One member's part of the exchange; see the concept Exchange for the functions. Members that do
@@ -59,10 +62,11 @@ class GossipExchange : public WorkerModel {
   static constexpr std::string_view summary =
       "every worker has the whole model, and after each step another one mixes it in";
   static constexpr bool can_round_to_bf16 = true;
-  /// A worker that runs keeps at least this weight of each range: half of the mean. Else a worker
-  /// that is faster than those that send to it would have ever less, and the effect of its update
-  /// on its own values is the inverse of it: they would leave the region in which the learning rate
-  /// is stable. If workers die, the mean may become less (on_configuration()).
+  /// A running worker keeps at least this weight of each range: half of the mean weight, which is 1
+  /// at the start. Without this bound, a worker that is faster than those that send to it would
+  /// lose weight without end. Its updates change its own values in inverse proportion to its
+  /// weight, so the values would leave the region in which the learning rate is stable. If workers
+  /// die, the bound may become less (on_configuration()).
   static constexpr double first_weight_min = 0.5;
 
   explicit GossipExchange(const ExchangeOptions& options);

@@ -12,9 +12,9 @@
 namespace starling::core {
 
 enum class GossipGraph : std::uint8_t {
-  /// In step k, worker r of n sends to worker r + 2^(k mod ceil(log2 n)). If n is a power of two
-  /// and all workers make the same steps, log2 n steps average exactly (SGP, arXiv 1811.10792,
-  /// appendix A).
+  /// In step k, worker r of n sends to worker (r + 2^(k mod ceil(log2 n))) mod n. If n is a power
+  /// of two and all workers make the same steps, log2 n steps average exactly (SGP,
+  /// arXiv 1811.10792, appendix A).
   exponential,
   /// Each worker sends to the next one.
   ring,

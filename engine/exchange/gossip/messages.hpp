@@ -13,8 +13,9 @@
 
 namespace starling::core {
 
-/// Worker to another worker: `weight` of the sender's push-sum weight of the range, with the
-/// sender's de-biased values. Their product is the sender's part of the push-sum numerator.
+/// Worker to another worker: hands over `weight` of the sender's push-sum weight of the range, with
+/// the sender's de-biased values. Their product is the part of the push-sum numerator that is
+/// handed over.
 struct PushSum {
   RangeId range = 0;
   /// The sender's step.

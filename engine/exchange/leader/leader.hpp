@@ -86,7 +86,8 @@ class LeaderExchange : public WorkerModel {
   [[nodiscard]] std::uint64_t versions() const noexcept { return versions_; }
   /// True while a step waits for the answers of others.
   [[nodiscard]] bool is_writing() const noexcept { return writing_.has_value(); }
-  /// Returns the last step that counts of which all others have a report.
+  /// Returns the last step that counts and is a multiple of `global_every`, so that all others have
+  /// a report of it; 0 if there is none. A report to the group or at the end does not change it.
   [[nodiscard]] Step reported_to_all() const noexcept { return reported_to_all_; }
   /// Returns the worker toward which this one moves now, if any.
   [[nodiscard]] std::optional<MemberIncarnation> leader() const {

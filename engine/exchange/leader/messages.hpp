@@ -16,7 +16,8 @@ struct LossReport {
   Step step = 0;
   /// The number of samples of the steps up to `step`.
   std::uint64_t samples = 0;
-  /// The mean loss over the samples since the sender's last report; nullopt if there were none.
+  /// The mean loss over the samples since the sender's last report; nullopt if there were none, and
+  /// in the report of a worker that has ended.
   std::optional<double> loss;
 
   static constexpr std::string_view name = "loss-report";

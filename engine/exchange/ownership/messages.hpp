@@ -1,5 +1,5 @@
-/// The messages of the ownership exchange: workers pull ranges from their owners and push updates
-/// to them, and the owners of a range keep their copies equal
+/// The messages of the ownership exchange: workers pull ranges from the ranges' owners and push
+/// updates to them, and the owners of a range keep their replicas equal
 /// (docs/design/0006-range-ownership.md).
 #pragma once
 
