@@ -16,8 +16,7 @@ namespace starling::barrier {
 /// admits(), floor() and max_lag() are those of the largest s that the tuner may choose.
 struct Tuned {
   static constexpr std::string_view name = "tuned";
-  static constexpr std::string_view summary =
-      "s and beta meet a target of waiting or staleness, or the fastest fall of the loss";
+  static constexpr std::string_view summary = "s and beta follow waiting, staleness or progress";
 
   enum class Measure {
     /// The share of a worker's time that it waits at the barrier; a number in (0, 1). The target is

@@ -124,6 +124,17 @@ TEST_F(HandInWorker, AWorkerThatHasNotBegunComputesOneMicroBatch) {
   EXPECT_EQ(micro_batch_of(0), 0U);
 }
 
+TEST(SamplesBegun, AreThoseWhoseTimeHasBegun) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(samples_begun(4, 0ns, 100ms), 1U) << "at least one";
+  EXPECT_EQ(samples_begun(4, 25ms, 100ms), 1U);
+  EXPECT_EQ(samples_begun(4, 25ms + 1ns, 100ms), 2U);
+  EXPECT_EQ(samples_begun(4, 100ms, 100ms), 4U);
+  EXPECT_EQ(samples_begun(1, 1ms, 100ms), 1U);
+  for (std::uint64_t begun = 1; begun <= 25; ++begun)
+    EXPECT_EQ(samples_begun(25, begun * 4ms, 100ms), begun) << "to the nanosecond";
+}
+
 TEST_F(HandInWorker, AWorkerEndsWhenItsPartIsTaken) {
   begin(20);
   read();
