@@ -7,10 +7,11 @@
 
 #include "starling/base/seconds.hpp"
 #include "starling/engine/sim/protocol/learn.hpp"
+#include "starling/models/tabular/linear_models.hpp"
 #include "starling/tools/twin/twin.hpp"
 #include "tests/actor/cluster/small_jobs.hpp"
 #include "tests/actor/job/schedule.hpp"
-#include "tests/engine/sim/dynamic/dealt_softmax.hpp"
+#include "tests/models/model_data.hpp"
 
 namespace starling::program {
 namespace {
