@@ -193,6 +193,7 @@ struct Stop {
 };
 
 // --- between workers (steps kept by everyone) ---------------------------------------------------
+// Workers ask again if no answer comes, so these messages may get lost (`is_asked_again`).
 
 /// Asks the receiver for its step. `draw` numbers the draws of the sender.
 struct StepQuery {
@@ -200,6 +201,7 @@ struct StepQuery {
   std::uint64_t draw;
   static constexpr std::string_view name = "query";
   static constexpr bool is_barrier_control = true;
+  static constexpr bool is_asked_again = true;
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw); }
 };
 
@@ -230,6 +232,7 @@ struct StepAnswer {
 
   static constexpr std::string_view name = "answer";
   static constexpr bool is_barrier_control = true;
+  static constexpr bool is_asked_again = true;
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw, m.step, m.pace); }
 };
 
@@ -242,6 +245,7 @@ struct NotifyRequest {
 
   static constexpr std::string_view name = "notify-request";
   static constexpr bool is_barrier_control = true;
+  static constexpr bool is_asked_again = true;
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw, m.floor); }
 };
 
@@ -251,6 +255,7 @@ struct Notice {
   std::uint64_t draw;
   static constexpr std::string_view name = "notice";
   static constexpr bool is_barrier_control = true;
+  static constexpr bool is_asked_again = true;
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw); }
 };
 

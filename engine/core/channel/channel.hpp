@@ -119,6 +119,8 @@ class ResendTimeout {
   /// An acknowledgement came: ends the doubling.
   void on_acknowledged() { timeouts_ = 0; }
   [[nodiscard]] Time get() const;
+  /// True if no acknowledgement has come since the last timeout.
+  [[nodiscard]] bool has_expired() const noexcept { return timeouts_ > 0; }
 
  private:
   Time initial_;
@@ -187,6 +189,11 @@ class Channel {
   }
   /// Returns how many payloads were sent and are not acknowledged.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_.size(); }
+  /// True if at least half of the payloads that fit into the window are in flight, and none of them
+  /// was acknowledged before the resend timeout.
+  [[nodiscard]] bool is_stalled() const noexcept {
+    return 2 * in_flight_.size() >= options_.window && resend_timeout_.has_expired();
+  }
   [[nodiscard]] std::size_t bytes_in_flight() const noexcept { return bytes_in_flight_; }
   /// Returns how many payloads wait behind a full window.
   [[nodiscard]] std::size_t queued() const noexcept { return queue_.size(); }

@@ -111,8 +111,9 @@ struct CouncilSend {
   MemberId to;
   CouncilMessage message;
 };
-/// The council has decided on this configuration of the next epoch: adopt it, and send it to all
-/// members of the old and the new configuration.
+/// This member's ballot has decided on this configuration of the next epoch: send it to its
+/// members, and adopt it, unless it excludes this member: then another one must know it first. May
+/// come again.
 struct Decided {
   ConfigurationPtr configuration;
 };

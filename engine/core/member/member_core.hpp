@@ -1,8 +1,9 @@
 /// One member of a job as a core. It holds the member's role, which says what the member does, and
 /// in a job on several nodes its Council and a link to every other member.
 ///
-/// A core is one incarnation of one member. If it learns that a configuration excludes it, it ends
-/// (Excluded); a new incarnation may join.
+/// A core is one incarnation of one member. If another member tells it of a configuration that
+/// excludes it, it ends (Excluded); a new incarnation may join. If its own ballot has decided such
+/// a configuration, it stays a member until then.
 ///
 ///     start -> [joining] -> member --declared dead, or has left--> excluded
 ///                             \------the job cannot go on--------> failed
@@ -205,7 +206,7 @@ class MemberCore {
   void adopt(const MemberContext& context, const ConfigurationPtr& next);
   void renew_links(const Configuration& next);
   void report_full_ranges(const MemberContext& context);
-  void announce_configuration(const MemberContext& context, const ConfigurationPtr& former);
+  void adopt_decided(const MemberContext& context, const ConfigurationPtr& next);
   void repeat_request(const MemberContext& context);
   void probe_epoch(const MemberContext& context);
   void fail(const MemberContext& context, std::string why);
@@ -258,6 +259,9 @@ class MemberCore {
   };
   /// By number. Null until the first question: a process may have thousands of members.
   std::unique_ptr<std::map<std::uint64_t, OpenQuestion>> open_questions_;
+  /// The epoch of the configuration that this member's ballot has decided, and that excludes it; 0
+  /// if there is none.
+  Epoch excluded_in_ = 0;
   bool is_leaving_ = false;
   Time join_started_at_{};
   /// Messages that this member sends to itself, in order.

@@ -73,19 +73,29 @@ void MemberCore::renew_links(const Configuration& next) {
   }
 }
 
-/// Sends the decided configuration to all members of the former and of the new configuration.
-void MemberCore::announce_configuration(const MemberContext& context,
-                                        const ConfigurationPtr& former) {
-  for (const Member& member : configuration_->members) {
-    if (member.id == options_.self.id) continue;
-    if (state_ == State::excluded)
-      send_unreliable(context, member.id, member.incarnation, make_peer_message(configuration_));
-    else
+/// This member's ballot has decided `next`: adopts it, and sends it to all members of the former
+/// and of the new configuration. If `next` excludes this member, no other may know `next` yet, and
+/// the former council may need this member's vote. So this member stays until it receives `next`.
+/// It sends `next` only to the members of it: others that it excludes must stay, too.
+void MemberCore::adopt_decided(const MemberContext& context, const ConfigurationPtr& next) {
+  const ConfigurationPtr former = configuration_;
+  const auto is_self = [&](const Member& member) { return member.id == options_.self.id; };
+  const bool stays = next->contains(options_.self.id, options_.self.incarnation);
+  if (stays || std::ranges::all_of(next->members, is_self)) adopt(context, next);
+  if (!stays && std::exchange(excluded_in_, next->epoch) == next->epoch) return;  // it was sent
+  const PeerMessagePtr announcement = make_peer_message(next);
+  for (const Member& member : next->members) {
+    if (is_self(member)) continue;
+    if (stays)
       send_configuration(context, member.id);
+    else if (former->contains(member.id, member.incarnation))
+      send_by_link(context, member.id, PeerMessagePtr{announcement});
+    else
+      send_unreliable(context, member.id, member.incarnation, announcement);
   }
   for (const Member& member : former->members)
-    if (!configuration_->contains(member.id, member.incarnation) && member.id != options_.self.id)
-      send_unreliable(context, member.id, member.incarnation, make_peer_message(configuration_));
+    if (stays && !next->contains(member.id, member.incarnation))
+      send_unreliable(context, member.id, member.incarnation, announcement);
 }
 
 }  // namespace starling::core

@@ -66,9 +66,7 @@ void MemberCore::run_council(const MemberContext& context, Event event) {
     } else if (auto* why = std::get_if<Fail>(&effect)) {
       fail(context, std::move(why->why));
     } else {
-      const ConfigurationPtr former = configuration_;
-      adopt(context, std::get<Decided>(effect).configuration);
-      announce_configuration(context, former);
+      adopt_decided(context, std::get<Decided>(effect).configuration);
     }
   }
 }

@@ -43,8 +43,25 @@ void MemberCore::execute_link_effects(const MemberContext& context, MemberId id,
   }
 }
 
+namespace {
+
+bool is_asked_again(const PeerMessage& peer_message) {
+  return std::visit(
+      []<class M>(const M&) {
+        if constexpr (requires { M::is_asked_again; })
+          return M::is_asked_again;
+        else
+          return false;
+      },
+      peer_message);
+}
+
+}  // namespace
+
 /// Sends a message to a member, which may be this one. Sends this member's configuration first, if
-/// the receiver may not know it. Drops the message if `to` is not a member.
+/// the receiver may not know it. Drops the message if `to` is not a member. Also drops a message
+/// that is asked for again if the channel is stalled: repeated questions would fill the window, and
+/// votes and reports of suspicions would wait behind them.
 void MemberCore::post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
   if (to == options_.self.id) {
     inbox_.push_back(std::move(peer_message));
@@ -55,7 +72,10 @@ void MemberCore::post(const MemberContext& context, MemberId to, PeerMessagePtr 
                                        configuration_->epoch, std::move(peer_message)});
     return;
   }
-  if (link(to) == nullptr) return;
+  Link* receiver = link(to);
+  if (receiver == nullptr) return;
+  if (is_asked_again(*peer_message) && receiver->channel(TrafficClass::control).is_stalled())
+    return;
   send_configuration(context, to);
   send_by_link(context, to, std::move(peer_message));
 }

@@ -95,12 +95,19 @@ void InvariantChecker::on_configuration(NodeState& node_state) {
     report_violation("two configurations of epoch " + std::to_string(adopted->epoch));
 }
 
-/// Returns true if a worker of another node has begun and not ended.
+/// Returns true if a worker of another node has begun and not ended. Does not count those that have
+/// not begun as far as the node's own worker can know: they answered so when it last asked them.
 bool InvariantChecker::is_other_running(NodeId id, const core::Configuration& configuration) const {
+  const auto said_not_begun = [&](const AskedWorker& asked) {
+    return asked.answer && asked.answer->step == core::not_begun;
+  };
   return std::ranges::any_of(configuration.members, [&](const core::Member& member) {
     const auto slot = slot_of(member.id, member.incarnation);
-    return member.works && member.id != id && slot && incarnations_[*slot].begun &&
-           !incarnations_[*slot].done;
+    if (!member.works || member.id == id || !slot) return false;
+    if (!incarnations_[*slot].begun || incarnations_[*slot].done) return false;
+    const auto& all = nodes_[id].draw.asked;
+    const auto asked = std::ranges::find(all, *slot, &AskedWorker::slot);
+    return asked == all.end() || !said_not_begun(*asked);
   });
 }
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "starling/engine/core/member/message_validator.hpp"
 #include "tests/engine/core/single_member.hpp"
 
@@ -213,6 +215,78 @@ TEST(MemberCore, IncarnationThatWasAMemberDoesNotJoinAgain) {
   next->departed = {{5, 1}};
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
   EXPECT_EQ(joiner.core().state(), MemberCore::State::excluded);
+}
+
+/// Returns the ballot of the Prepare that the member has sent in the last event.
+Ballot prepared_ballot(const SingleMember& member) {
+  for (const auto& [to, message] : member.sent<CouncilMessage>())
+    if (const auto* prepare = std::get_if<Prepare>(&message)) return prepare->ballot;
+  ADD_FAILURE() << "no Prepare";
+  return {};
+}
+
+TEST(MemberCore, ThatDecidesItsOwnExclusionStaysUntilAnotherMemberKnowsIt) {
+  SingleMember member;
+  auto excluding = std::make_shared<Configuration>(*without(0, 1));
+  excluding->coordinator.reset();
+  const ConfigurationPtr next = excluding;
+  member.run([](auto& core, const auto& context) { core.suspect(context, 2, 1); });
+  member.receive(1, CouncilMessage{RangeReport{1, {0}}});
+  const Ballot ballot = prepared_ballot(member);
+  // An earlier ballot may have decided on `next`, so this member's ballot must.
+  member.receive(1, CouncilMessage{Promise{2, ballot, {0, 1}, next}});
+  member.receive(1, CouncilMessage{Accepted{2, ballot}});
+  EXPECT_EQ(member.core().state(), MemberCore::State::member);
+  const auto sent = member.sent<ConfigurationPtr>();
+  ASSERT_FALSE(sent.empty());
+  EXPECT_EQ(sent[0], std::pair(MemberId{1}, next));
+  member.receive(1, ConfigurationPtr{next}, 2);
+  EXPECT_EQ(member.core().state(), MemberCore::State::excluded);
+}
+
+/// The other one's vote may be needed, too.
+TEST(MemberCore, ThatDecidesItsOwnExclusionTellsNobodyElseThatIsExcluded) {
+  SingleMember member;
+  auto excluding = std::make_shared<Configuration>(*without(0, 1));
+  excluding->coordinator.reset();
+  std::erase_if(excluding->members, [](const Member& one) { return one.id == 1; });
+  std::erase(excluding->council, 1);
+  excluding->ranges.front().owners = {{2, 2}};
+  excluding->departed = {{0, 1}, {1, 1}};
+  member.run([](auto& core, const auto& context) { core.suspect(context, 2, 1); });
+  member.receive(1, CouncilMessage{RangeReport{1, {0}}});
+  const Ballot ballot = prepared_ballot(member);
+  member.receive(1, CouncilMessage{Promise{2, ballot, {0, 1}, excluding}});
+  member.receive(1, CouncilMessage{Accepted{2, ballot}});
+  EXPECT_EQ(member.core().state(), MemberCore::State::member);
+  const auto sent = member.sent<ConfigurationPtr>();
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].first, 2U);
+}
+
+TEST(MemberCore, ReportsASuspicionAfterQuestionsThatNobodyAcknowledged) {
+  SingleMember member;
+  std::size_t answers = 0;
+  std::set<TimerKey> timers;
+  for (std::uint64_t draw = 1; draw <= 200; ++draw) {
+    member.receive(1, StepQuery{1, draw});
+    answers += member.sent<StepAnswer>().size();
+    for (const MemberTimer& timer : member.timers()) timers.insert(timer.key);
+    member.advance(std::chrono::milliseconds{10});
+    if (draw % 10 == 0)  // the channels resend
+      for (const TimerKey key : timers)
+        member.run([&](auto& core, const auto& context) { core.on_timer(context, key); });
+  }
+  EXPECT_GT(answers, 10U);
+  EXPECT_LT(answers, 64U) << "the whole window is in flight";
+  member.run([](auto& core, const auto& context) { core.suspect(context, 2, 1); });
+  member.advance(CouncilOptions{}.report_after);
+  std::vector<CouncilMessage> reports;
+  // The timer of the council has the key 0.
+  member.run([](auto& core, const auto& context) { core.on_timer(context, 0); });
+  for (const auto& [to, message] : member.sent<CouncilMessage>())
+    if (to == 1 && std::holds_alternative<SuspicionReport>(message)) reports.push_back(message);
+  EXPECT_EQ(reports.size(), 1U);
 }
 
 TEST(MemberCore, SendsANewCoordinatorItsStatusOnce) {
