@@ -1,5 +1,6 @@
-/// The node's periodic work: it checks its jobs 4 times a second and, once a second, deletes old
-/// records and looks for jobs that run without this node.
+/// The node's periodic work. 4 times a second it fails the requests to nodes that are gone, and
+/// checks its jobs. Once a second it deletes old records, compares revocations with a random node,
+/// and asks that node for jobs that run without this one.
 #include <algorithm>
 
 #include "starling/actor/cluster/cluster_node_impl.hpp"
@@ -39,7 +40,7 @@ std::set<ClusterNode::Impl::NodeId> ClusterNode::Impl::nodes_of_jobs() const {
 }
 
 std::string ClusterNode::Impl::name_of(NodeId node) const {
-  std::string name = "a node that is not known here any more";
+  std::string name = "(unknown)";
   nodes_.visit(node, [&](const auto& record) { name = record.name; });
   return name;
 }
@@ -49,7 +50,7 @@ void ClusterNode::Impl::rejoin(ClusterJob& job, const std::vector<actor::MemberR
   for (const auto& report : reports)
     if (report.state == actor::MemberReport::State::excluded) excluded.push_back(report.member);
   if (excluded.empty()) return;
-  log_for_job(job.id(), "declared dead; joining again");
+  log_for_job(job.id(), "members here were declared dead; joining again");
   job.rejoin(excluded, random_);
   job.local().end_members(excluded);
 }
@@ -64,6 +65,7 @@ void ClusterNode::Impl::expire_records() {
                                                 [](const auto& closed) { return closed.second; }));
   history_.expire(now());
   submissions_.forget_older_than(attempt_retention);
+  // This deletes no record, but must be called from time to time too.
   reaper_->replace_hanging_threads();
   const auto runs = [this](JobId id) { return find(id) != nullptr; };
   for (const JobId id : slots_.unused(runs, now() - prepared_retention)) drop_preparations(id);
@@ -75,7 +77,7 @@ void ClusterNode::Impl::expire_records() {
 void ClusterNode::Impl::look_for_jobs() {
   expire_records();
   log_isolation();
-  const auto nodes = live_nodes();
+  const auto nodes = live_nodes();  // nodes[0] is this node
   if (!is_leaving_ && nodes.size() > 1) {
     const auto& other = nodes[1 + random_.below(nodes.size() - 1)];
     endpoint_->compare_revocations(other.address);

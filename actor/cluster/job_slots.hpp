@@ -26,10 +26,11 @@ struct JobSlot {
   std::size_t threads = 0;
 };
 
-/// Call only on the loop's thread. A job has a slot from the request to prepare it until it is
-/// closed, because a job that has ended still holds its model and its threads. The Errors do not
-/// name the node: the callers put a prefix in front ("node a1 " on the node that a client asks,
-/// "node at 10.0.0.1:7070: " for another node).
+/// A job has a slot from the time when the node begins to prepare it until it is closed, or until
+/// the node discards its preparation because the job does not start here. A job that has ended
+/// keeps its slot until it is closed, because it still holds its model and its threads. The Errors
+/// do not name the node: callers put a prefix in front, such as "node a1 " or
+/// "node at 10.0.0.1:7070: ". Call only on the thread of the node's EventLoop.
 class JobSlots {
  public:
   explicit JobSlots(const JobLimits& limits) : limits_(limits) {}
@@ -119,12 +120,13 @@ class JobSlots {
       "try: again once a job has ended and its model was saved, or `stop --drop` for one that "
       "nobody needs";
 
-  /// Returns the Error that the `threads` of job `id` would make `sum` of `whose`, above the limit
-  /// that `flag` sets.
+  /// Returns the Error for job `id`, whose `threads` compute threads are too many: those of all
+  /// jobs in `whose`, such as "the jobs of alice", would then be `sum`, and the node's option
+  /// `flag` allows only `limit`.
   [[nodiscard]] Error too_many(std::size_t threads, std::size_t sum, const std::string& whose,
                                std::size_t limit, const std::string& flag, wire::JobId id) const {
-    return Error{"its " + std::to_string(threads) + " compute threads would make " +
-                 std::to_string(sum) + " of " + whose + "; valid: up to " + std::to_string(limit) +
+    return Error{"the job's " + std::to_string(threads) + " compute threads would bring those of " +
+                 whose + " to " + std::to_string(sum) + "; valid: up to " + std::to_string(limit) +
                  " (the node's " + flag + "): " + list_clients(id)};
   }
   /// Lists how many jobs and threads each client has, without those of job `excluded`.

@@ -1,6 +1,6 @@
 /// An engine's tensors, which are called *keys* because users find them by name, and the ranges
-/// into which each is divided. Internal to the engines. A parameter `k` is the position of a key
-/// among all keys.
+/// into which each is divided. Internal to the engines. The argument `k` of a function is the
+/// position of a key among all keys.
 #pragma once
 
 #include <span>
@@ -33,7 +33,8 @@ struct RowPiece {
 /// key only, so that an update of one key touches no other.
 class KeyTable {
  public:
-  /// Returns an Error for empty and duplicate names, extents of 0, and rows that are too long for
+  /// Returns an Error if there are no keys, if models::check() refuses them, for example because of
+  /// an empty or duplicate name or an extent of 0, or if a row of a row-sparse key is too long for
   /// one range.
   static Result<KeyTable> make(std::vector<models::Parameter> keys, std::size_t element_bytes,
                                std::size_t owners);
@@ -56,15 +57,18 @@ class KeyTable {
 
   /// Returns the position of a key. The Error for an unknown name suggests the nearest known one.
   [[nodiscard]] Result<std::size_t> find(std::string_view name) const;
-  /// Returns an Error if key `k` is dense, because a step reads it whole, or if a row does not
-  /// exist or is repeated. Requires: `rows` are sorted.
+  /// Returns an Error if key `k` is dense, because only rows of a row-sparse key can be read or
+  /// updated alone, or if a row does not exist or is repeated. Requires: `rows` are sorted in
+  /// ascending order.
   [[nodiscard]] Result<void> check_selected_rows(std::size_t k,
                                                  std::span<const std::uint32_t> rows) const;
   /// Splits rows of key `k` by range. Requires: check_selected_rows() accepts them.
   [[nodiscard]] std::vector<RowPiece> split(std::size_t k,
                                             std::span<const std::uint32_t> rows) const;
-  /// Returns the ranges, or rows of them, that a Selection consists of. An Error if the key is
-  /// unknown or check_selected_rows() refuses the rows.
+  /// Returns the ranges that a Selection reads: all ranges of its key or, if it has rows, those in
+  /// which the rows lie, each with its rows. For an empty list of rows it returns the first range
+  /// of the key with no rows. Returns an Error if the key is unknown or check_selected_rows()
+  /// refuses the rows.
   [[nodiscard]] Result<std::vector<core::RangeRows>> ranges_of(const Selection& selection) const;
 
  private:

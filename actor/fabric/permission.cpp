@@ -5,6 +5,8 @@
 namespace starling::fabric {
 
 void permit_writers() {
+  // Ignores failures: without Yama the second call fails and is not needed. If another process may
+  // still not read this one's memory, Process::find() returns an Error there.
   (void)::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   (void)::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }

@@ -8,6 +8,7 @@
 namespace starling::fabric {
 namespace {
 
+/// The name of each provider. The index is the value of the Provider.
 constexpr std::array<std::string_view, 3> provider_names{"shm", "tcp", "verbs"};
 
 }  // namespace

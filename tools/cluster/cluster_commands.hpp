@@ -24,7 +24,8 @@ namespace starling::program {
 [[nodiscard]] const std::vector<KeyDescription>& leave_options();
 [[nodiscard]] const std::vector<KeyDescription>& launch_options();
 
-/// Runs a node until a signal arrives; then the node hands over its ranges and leaves the cluster.
+/// Runs a node until a signal arrives, until `leave` asks the node to leave, or until the cluster
+/// refuses it. The node then hands over its ranges and leaves the cluster.
 [[nodiscard]] Result<int> node_command(const Registry& registry, const Settings& settings);
 
 /// Submits a job to the nodes of a cluster, follows it to its end, and saves its model as `train`
@@ -32,26 +33,29 @@ namespace starling::program {
 [[nodiscard]] Result<int> submit_command(const Registry& registry, const Settings& settings,
                                          const std::string& job_file);
 
-/// Follows a running job in place of the `submit` command that started it, and saves its model. A
-/// signal ends this command, not the job.
+/// Follows a job in place of the `submit` command that started it, and saves its model. The job may
+/// have ended already, if it is not closed yet. A signal ends this command, not the job.
 [[nodiscard]] Result<int> attach_command(const Registry& registry, const Settings& settings);
 
 /// Prints the nodes of a cluster and the jobs that they hold.
 [[nodiscard]] Result<int> status_command(const Settings& settings);
 
-/// Prints the running jobs of a cluster, and those that ended within the last day.
+/// Prints the jobs that nodes of a cluster hold, which may be preparing, running or ended, and the
+/// jobs that were closed within the last day.
 [[nodiscard]] Result<int> jobs_command(const Settings& settings);
 
-/// Stops a job: each of its workers ends after its current step.
+/// Stops a job: each of its workers ends after its current step. A job that has not begun is closed
+/// instead. With `--drop` any job is closed, and the nodes drop its model.
 [[nodiscard]] Result<int> stop_command(const Settings& settings);
 
 /// Prints the log lines of nodes.
 [[nodiscard]] Result<int> logs_command(const Settings& settings);
 
-/// Asks a node to hand over its ranges and to leave the cluster; returns once it has left.
+/// Asks a node to hand over its ranges and to leave the cluster. Returns `done` once it has left,
+/// and `job_failed` if it does not answer, is declared dead, or has not left after 35 s.
 [[nodiscard]] Result<int> leave_command(const Settings& settings);
 
-/// Starts nodes on other machines over ssh.
+/// Starts the nodes of a hosts file on their machines over ssh. With `--stop`, ends them instead.
 [[nodiscard]] Result<int> launch_command(const Settings& settings);
 
 }  // namespace starling::program

@@ -23,22 +23,23 @@ enum class ValueType {
   number,
   /// A number of seconds, or a string with a unit.
   duration,
-  /// true or false; as a flag it stands alone.
+  /// true or false. On the command line `--key` has no value, and means true.
   flag,
-  /// A string or a list of strings; as a flag it may be repeated.
+  /// A string or a list of strings. On the command line `--key` may be repeated.
   texts,
   /// A whole number or a string.
   count_or_text,
 };
 
-/// The input of Key::set: a value as text, and the job in which to store it.
+/// The input of Key::set: a value as text, the job in which to store it, and the program's
+/// registry, because some values name entries of it.
 struct KeyInput {
   Job& job;
   const Registry& registry;
   const std::string& text;
 };
 
-/// How a key is written and shown in `--help`.
+/// How a key of a job, or an option of a command, is written and shown in `--help`.
 struct KeyDescription {
   std::string name;
   ValueType type = ValueType::text;

@@ -11,7 +11,7 @@ Result<flow::Set<flow::Sample>> flow_samples(const flow::MapReduce& engine,
   if (!data) return data.error();
   const models::Table* table = data->table();
   if (table == nullptr)
-    return Error{source + ": is data of another type; valid: a source of tables"};
+    return Error{source + ": its data is not a table; valid: a source whose data is a table"};
   return flow::samples(engine, *table, source);
 }
 
@@ -22,11 +22,13 @@ Result<flow::Predictor> load_predictor(const Registry& registry, const std::stri
   const auto& shape = stored->notes.shape;
   if (!shape)
     return Error{path + ": was not trained on a table; valid: a model that was trained on one"};
+  // `shape` is the training data without its rows.
   const AnyData no_samples = AnyData::of(*shape);
   const auto model = model_in(registry, *stored, no_samples, path);
   if (!model) return model.error();
   auto weights = weights_in(*stored, **model);
   if (!weights) return std::move(weights).error();
+  // A model that cannot predict returns nothing, even for no samples.
   if (!(*model)->predict(*weights, no_samples))
     return Error{path + ": model " + (*model)->print() + " has no predict()"};
   return flow::Predictor{[model = *model, w = *std::move(weights)](models::Table table) {

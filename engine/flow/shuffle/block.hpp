@@ -1,5 +1,6 @@
-/// Blocks: the form in which the records of a run are kept, as bytes, in memory or in a file. Bytes
-/// take less memory than records, are read one after another, and are freed at once.
+/// Blocks: the form in which the records of a run (shuffle/run.hpp) are kept, as bytes, in memory
+/// or in a file. Bytes take less memory than records, are read one after another, and are freed a
+/// block at a time.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +17,9 @@
 
 namespace starling::flow {
 
-/// Blocks in a file, which gets their space back once they are destroyed. A checksum of each
-/// stays in memory, so that damage on the disk is an error and never a wrong record. Thread-safe to
-/// read.
+/// Blocks in a file that other objects may share. Frees the space of its blocks in the file when it
+/// is destroyed or assigned to. The checksum of each block stays in memory, so that damage on the
+/// disk is an error and never a wrong record. Thread-safe to read.
 class SpilledBlocks {
  public:
   SpilledBlocks() = default;
@@ -52,7 +53,8 @@ class SpilledBlocks {
 /// memory or all are spilled. Thread-safe to read.
 struct Blocks {
   std::vector<Bytes> in_memory;
-  /// Counts the memory; null if no limit holds for it.
+  /// The part of the job's memory limit that `in_memory` takes. Null if nothing is reserved: before
+  /// make_run(), and if the blocks are spilled.
   std::shared_ptr<Reservation> memory;
   SpilledBlocks spilled;
 };
@@ -60,7 +62,8 @@ struct Blocks {
 /// Returns the number of bytes in blocks.
 [[nodiscard]] std::size_t size_of(std::span<const Bytes> blocks);
 
-/// Appends the bytes of a record to a block: at least one, so that a block with records has bytes.
+/// Appends the bytes of a record to a block. If records of type R have no bytes, appends a 0 byte,
+/// because BlockReader::next() returns an empty block only after the last one.
 template <Record R>
 void put_record(Bytes& block, const R& record) {
   put(block, record);
@@ -123,6 +126,8 @@ class BlockWriter {
     buffer_.insert(buffer_.end(), record.begin(), record.end());
     end_record();
   }
+  /// Returns the blocks of the records that were added since the last call. A writer with a file
+  /// must not be used afterwards, because the returned blocks take its file over.
   [[nodiscard]] Blocks finish();
 
  private:

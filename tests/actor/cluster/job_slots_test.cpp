@@ -39,15 +39,16 @@ TEST(JobSlots, LimitThreadsInTotalAndPerClient) {
   EXPECT_TRUE(slots.reserve_threads(1, 4));
   const auto more = slots.reserve_threads(2, 3);
   ASSERT_FALSE(more);
-  EXPECT_TRUE(
-      contains(more.error().message, "its 3 compute threads would make 7 of the jobs of alice"))
+  EXPECT_TRUE(contains(more.error().message,
+                       "the job's 3 compute threads would bring those of the jobs of alice to 7"))
       << more.error().message;
   EXPECT_TRUE(contains(more.error().message, "valid: up to 6 (the node's --threads-per-client)"));
   EXPECT_TRUE(slots.reserve_threads(2, 2));
   EXPECT_TRUE(slots.reserve_threads(2, 2)) << "the threads of job 2 are not counted twice";
   const auto all = slots.reserve_threads(4, 5);
   ASSERT_FALSE(all);
-  EXPECT_TRUE(contains(all.error().message, "would make 11 of all jobs")) << all.error().message;
+  EXPECT_TRUE(contains(all.error().message, "would bring those of all jobs to 11"))
+      << all.error().message;
   EXPECT_TRUE(slots.reserve_threads(4, 4));
   EXPECT_FALSE(slots.reserve_threads(5, 1)) << "job 5 has no slot";
 }

@@ -6,7 +6,7 @@
 namespace starling::program {
 namespace {
 
-/// A key that comes before smaller ones.
+/// Reverses the order of a key: the largest key comes first.
 template <class K>
 struct Descending {
   K key{};
@@ -29,7 +29,8 @@ flow::Set<std::string> sorted_by(const Lines& lines, const KeyOf& key_of, bool i
 std::vector<FlowOption> SortLines::flow_options() {
   std::vector<FlowOption> all{
       {"column", "COLUMN",
-       "sort by this column: its number from 1, or with --header its name [the whole line]"},
+       "sort by this column: its number from 1, or with --header its name [the whole line, or with "
+       "--numeric column 1]"},
       {"numeric", "", "compare numbers, not bytes"},
       {"descending", "", "the largest first"}};
   for (auto& option : ColumnFormat::flow_options()) all.push_back(std::move(option));

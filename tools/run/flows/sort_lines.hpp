@@ -10,7 +10,7 @@ struct SortLines {
   static constexpr std::string_view name = "sort";
   static constexpr std::string_view summary = "sort lines, whole or by a column";
 
-  /// A number from 1, or a name; empty for whole lines.
+  /// A number from 1, or a name. Empty: the whole line, or column 1 if `is_numeric`.
   std::string column;
   bool is_numeric = false;
   bool is_descending = false;
