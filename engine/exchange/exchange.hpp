@@ -168,9 +168,10 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// An exchange may have E::model_lags, which is true if steps count before the model that is
   /// evaluated and saved contains them: then only its ledgers say which steps it contains. It may
   /// have E::can_round_to_bf16, which is true if it can do what ExchangeOptions::rounds_to_bf16
-  /// says, E::check_workers(name, workers), which refuses a number of workers that it cannot have,
-  /// and E::shards_optimizer(name), which is true if each part of the optimizer's state is held by
-  /// two workers only. If it has a function leave(context), that is called when this member is to
+  /// says, E::check_rounding(name), which refuses names with which it cannot,
+  /// E::check_workers(name, workers), which refuses a number of workers that it cannot have, and
+  /// E::shards_optimizer(name), which is true if each part of the optimizer's state is held by two
+  /// workers only. If it has a function leave(context), that is called when this member is to
   /// leave, perhaps before its worker has ended. If it has write_parts(context, WriteParts),
   /// workers hand it parts of an update before its Write, in the buckets of E::buckets(name,
   /// layout, element_bytes).

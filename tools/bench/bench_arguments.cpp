@@ -48,8 +48,8 @@ const std::vector<KeyDescription>& collectives_keys() {
        "the length of the vectors, at most 1GiB; repeatable [1kB, 10kB, 100kB, 1MB, 10MB, 100MB]",
        "Options"},
       {"collective", ValueType::texts, "ALGORITHM",
-       "ring | tree | double-tree | halving | parts | groups:4 | bcube:k=2; repeatable [the first "
-       "five]",
+       "ring | tree | double-tree | doubling | halving | parts | groups:4 | bcube:k=2; repeatable "
+       "[the first six]",
        "Options"},
       {"repeats", ValueType::count, "N", "measurements; the median is shown [5]", "Options"},
       {"fabric", ValueType::text, "PROVIDER", "one-sided tensors: shm, tcp, verbs, none [none]",
@@ -155,7 +155,7 @@ Result<int> BenchArguments::run_collectives() const {
   if (options.bytes.empty())
     options.bytes = {1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
   if (options.algorithms.empty())
-    options.algorithms = {"ring", "tree", "double-tree", "halving", "parts"};
+    options.algorithms = {"ring", "tree", "double-tree", "doubling", "halving", "parts"};
   return bench_collectives_command(options);
 }
 

@@ -33,6 +33,9 @@ Result<void> check_compression(const models::Compression& compression, std::stri
                       " send models to each other, and no gradients",
                   "exchange " + exchanges_where(is_valid) +
                       (type.can_round_to_bf16 ? ", or compression bf16" : ""));
+  if (!is_sparse && type.check_rounding != nullptr)
+    if (auto rounds = type.check_rounding(exchange); !rounds)
+      return std::move(rounds).error().within("compression " + models::print(compression));
   if (barrier::moves_with_descent(barrier))
     return refuse("barrier " + barrier::print(barrier) + " measures the loss by whole gradients",
                   "another barrier, as tuned:waiting=5%");

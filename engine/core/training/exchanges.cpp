@@ -19,6 +19,8 @@ ExchangeType type_of() {
   if constexpr (requires { &E::check_argument; }) check_argument = &E::check_argument;
   bool can_round_to_bf16 = false;
   if constexpr (requires { E::can_round_to_bf16; }) can_round_to_bf16 = E::can_round_to_bf16;
+  Result<void> (*check_rounding)(std::string_view) = nullptr;
+  if constexpr (requires { &E::check_rounding; }) check_rounding = &E::check_rounding;
   bool model_lags = false;
   if constexpr (requires { E::model_lags; }) model_lags = E::model_lags;
   Result<void> (*check_workers)(std::string_view, std::size_t) = nullptr;
@@ -36,6 +38,7 @@ ExchangeType type_of() {
           .is_barrier = E::is_barrier,
           .content = E::content,
           .can_round_to_bf16 = can_round_to_bf16,
+          .check_rounding = check_rounding,
           .places_ranges = E::places_ranges,
           .model_lags = model_lags,
           .answerer = &E::answerer,

@@ -55,12 +55,14 @@ struct ExchangeType {
   /// Refuses an invalid argument. nullptr if no others than `arguments` are valid.
   Result<void> (*check_argument)(std::string_view argument);
   std::string_view summary;
-  /// As in the concept Exchange, like the next seven.
+  /// As in the concept Exchange, like the next eight.
   bool (*supports)(Mode mode);
   bool gathers;
   bool is_barrier;
   ExchangeContent content;
   bool can_round_to_bf16;
+  /// Refuses a name with which the exchange cannot round to bf16. nullptr if it can with all.
+  Result<void> (*check_rounding)(std::string_view name);
   bool places_ranges;
   bool model_lags;
   std::optional<MemberId> (*answerer)(std::string_view name, const Configuration& configuration,

@@ -136,6 +136,13 @@ Result<void> AllreduceExchange::check_argument(std::string_view argument) {
   return {};
 }
 
+Result<void> AllreduceExchange::check_rounding(std::string_view name) {
+  if (parse_allreduce(name).value().algorithm != collective::Doubling::name) return {};
+  return Error{"several workers of " + std::string{name} +
+               " have the same partial sum, and would count its rounding errors twice; valid: "
+               "allreduce:halving, or compression none"};
+}
+
 Result<void> AllreduceExchange::check_workers(std::string_view name, std::size_t workers) {
   if (auto valid = RoundExchange::check_workers(name, workers); !valid) return valid;
   const auto settings = parse_allreduce(name);

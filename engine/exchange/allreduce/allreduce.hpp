@@ -43,8 +43,8 @@ class AllreduceExchange : public RoundExchange {
  public:
   static constexpr std::string_view name = "allreduce";
   /// These are examples, the first of which is the default.
-  static constexpr std::array<std::string_view, 10> arguments{
-      "auto",  "ring",     "tree",      "double-tree",         "halving",
+  static constexpr std::array<std::string_view, 11> arguments{
+      "auto",  "ring",     "tree",      "double-tree",         "doubling", "halving",
       "parts", "groups:4", "bcube:k=2", "trees:0-1+1-2+2-3x2", "overlap"};
   static constexpr std::string_view summary =
       "every worker has the whole model, and in each step all workers sum their updates";
@@ -56,6 +56,8 @@ class AllreduceExchange : public RoundExchange {
   [[nodiscard]] static Result<void> check_argument(std::string_view argument);
   /// Refuses a number of workers that the algorithm cannot have.
   [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
+  /// Refuses an algorithm in which several workers hold, and would round, the same partial sum.
+  [[nodiscard]] static Result<void> check_rounding(std::string_view name);
   /// The buckets of an update whose parts come early, at least two; none if all ranges are one
   /// bucket, or if rounds overlap with steps: the worker is then a step ahead of the sum already.
   [[nodiscard]] static std::vector<Bucket> buckets(std::string_view name, const Layout& layout,

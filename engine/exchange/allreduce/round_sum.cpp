@@ -27,7 +27,7 @@ collective::Schedule make_sum_schedule(const RoundSumOptions& options, double by
         collective::make_schedule(*algorithm, Operation::all_reduce, options.workers, Rank{0});
     if (schedule.ok()) return *std::move(schedule);
   }
-  return fastest_sum(options.workers, bytes).schedule;
+  return fastest_sum(options.workers, bytes, options.residual != nullptr).schedule;
 }
 
 std::uint32_t window_of(std::size_t chunks, std::size_t window) {

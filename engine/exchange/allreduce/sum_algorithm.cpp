@@ -1,5 +1,6 @@
 #include "starling/engine/exchange/allreduce/sum_algorithm.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -11,27 +12,50 @@ collective::Network assumed_sum_network() {
   return {.latency_s = 50e-6, .bytes_per_second = 1.25e9};
 }
 
-collective::Plan fastest_sum(std::size_t workers, double bytes) {
+namespace {
+
+/// A worker's time to encode, send and decode a message, beside the latency. Without it, a round of
+/// many short messages would seem as fast as a round of one (docs/benchmarks.md, "Collectives":
+/// `parts` beside `doubling`).
+constexpr double message_s = 20e-6;
+
+/// In whole picoseconds, because sums of the same terms in another order may differ in their last
+/// digits, and all workers must choose the same plan.
+double seconds_of(const collective::Plan& plan, std::size_t workers) {
+  const double seconds = plan.cost.seconds + message_s * static_cast<double>(plan.cost.messages) /
+                                                 static_cast<double>(workers);
+  return std::round(1e12 * seconds) * 1e-12;
+}
+
+}  // namespace
+
+collective::Plan fastest_sum(std::size_t workers, double bytes, bool rounds) {
   const collective::Task task{.members = workers, .bytes = bytes};
   const collective::Network network = assumed_sum_network();
   constexpr std::size_t all_compared_max = 64;
   if (workers <= all_compared_max) {
     auto plans = collective::make_plans(task, network);
     STARLING_CHECK(plans.ok());
-    return std::move(plans->front());
+    if (rounds)
+      std::erase_if(*plans, [](const collective::Plan& plan) {
+        return std::holds_alternative<collective::Doubling>(plan.algorithm);
+      });
+    return std::move(*std::ranges::min_element(
+        *plans, {}, [&](const collective::Plan& plan) { return seconds_of(plan, workers); }));
   }
   auto fastest = collective::make_plan(collective::BinomialTree{}, task, network).value();
   const auto compare = [&](const collective::Algorithm& algorithm) {
     auto plan = collective::make_plan(algorithm, task, network).value();
-    if (plan.cost.seconds < fastest.cost.seconds) fastest = std::move(plan);
+    if (seconds_of(plan, workers) < seconds_of(fastest, workers)) fastest = std::move(plan);
   };
   compare(collective::DoubleTree{});
+  if (!rounds) compare(collective::Doubling{});
   // Halving has a message for each pair of workers, so its schedule is made only if it is faster by
   // more than a hundredth.
   const double n = static_cast<double>(workers);
-  const double halving = 2 * std::floor(std::log2(n)) * network.latency_s +
+  const double halving = 2 * std::floor(std::log2(n)) * (network.latency_s + message_s) +
                          2 * (n - 1) / n * bytes / network.bytes_per_second;
-  if (halving < 0.99 * fastest.cost.seconds) compare(collective::Halving{});
+  if (halving < 0.99 * seconds_of(fastest, workers)) compare(collective::Halving{});
   return fastest;
 }
 

@@ -68,9 +68,12 @@ class ChunkChecker {
   Result<void> execute(const ScheduledMove* begin, const ScheduledMove* end) {
     for (const ScheduledMove* scheduled = begin; scheduled != end; ++scheduled)
       if (auto clear = check_conflicts(*scheduled, begin, end); !clear) return clear;
-    // No member is both read and written in the round, so the moves may be executed in turn.
+    std::vector<Contributions> sent;  // what the senders have before the round
     for (const ScheduledMove* scheduled = begin; scheduled != end; ++scheduled)
-      if (auto done = execute(*scheduled); !done) return done;
+      sent.push_back(values_[scheduled->move.from]);
+    for (const ScheduledMove* scheduled = begin; scheduled != end; ++scheduled)
+      if (auto done = execute(*scheduled, sent[static_cast<std::size_t>(scheduled - begin)]); !done)
+        return done;
     return {};
   }
 
@@ -89,8 +92,6 @@ class ChunkChecker {
                                       const ScheduledMove* end) {
     for (const ScheduledMove* other = begin; other != end; ++other) {
       if (other == &scheduled) continue;
-      if (other->move.to == scheduled.move.from)
-        return at(scheduled, "reads what " + print(other->move) + " writes in the same round");
       if (other->move.to == scheduled.move.to && scheduled.move.action == ReceiveAction::copy)
         return at(scheduled, "writes what " + print(other->move) + " writes in the same round");
       if (other->move == scheduled.move) return at(scheduled, "is twice in the round");
@@ -98,8 +99,7 @@ class ChunkChecker {
     return {};
   }
 
-  Result<void> execute(const ScheduledMove& scheduled) {
-    const Contributions& sent = values_[scheduled.move.from];
+  Result<void> execute(const ScheduledMove& scheduled, const Contributions& sent) {
     Contributions& value = values_[scheduled.move.to];
     if (is_empty(sent))
       return at(scheduled, "member " + std::to_string(scheduled.move.from) + " has no value of it");

@@ -10,9 +10,11 @@
 /// which messages arrive, not even in its last bit: a member adds in the order of the schedule.
 ///
 /// Bounds: a member sends slice s to another only when that one has finished slice s - window; an
-/// Ack says so after every half window. So no more than `window` slices of a collective wait
-/// anywhere. A collective stays open until all receivers have finished it, and no more than
-/// `open_max` are open. No deadlock follows: every member may always send the lowest slice that any
+/// Ack says so after every half window, as long as the sender waits for it. So no more than
+/// `window` slices of a collective wait anywhere. A collective stays open until this member has
+/// finished it, and knows that all receivers have begun it: those that contribute to its results
+/// have, the others acknowledge the last slice. No more than `open_max` are open, so no more than
+/// that come early. No deadlock follows: every member may always send the lowest slice that any
 /// member has not finished.
 #pragma once
 
@@ -150,8 +152,8 @@ class Executor {
   }
 
   /// Handles a message from another member. Returns false, and does nothing, if the message does
-  /// not fit its collective, or if that one is closed. A correct member's Ack may come so late if a
-  /// later Ack, which has overtaken it, has closed the collective.
+  /// not fit its collective, or if that one is closed. A correct member's Ack may come so late if
+  /// it was overtaken.
   [[nodiscard]] bool on(Effects<Element>& out, Rank from, Message<Element> message) {
     const CollectiveId id = std::visit([](const auto& m) { return m.collective; }, message);
     if (!has_started_ || id > last_started_) return keep_early(id, from, std::move(message));
@@ -165,7 +167,7 @@ class Executor {
 
   /// True if no collective can be started now.
   [[nodiscard]] bool is_full() const { return open_.size() >= options_.open_max; }
-  /// Returns how many collectives are open: started, and not finished by all receivers.
+  /// Returns how many collectives are open.
   [[nodiscard]] std::size_t open_count() const { return open_.size(); }
   /// Returns how many pieces have arrived before this member could use them.
   [[nodiscard]] std::size_t waiting_pieces() const {
@@ -278,9 +280,8 @@ class Executor {
     const std::span<const Element> values = found->second.elements;
     if (instruction.action == ReceiveAction::copy)
       std::ranges::copy(values, elements.begin());
-    else
-      std::ranges::transform(elements, values, elements.begin(),
-                             [](Element a, const Element& b) { return a += b; });
+    else  // gcc 12 vectorizes this loop, but no std::ranges::transform
+      for (std::size_t i = 0; i < values.size(); ++i) elements[i] += values[i];
     open.arrived.erase(found);
     if (hook_) hook_(instruction, slice, elements);
     return true;
@@ -313,17 +314,21 @@ class Executor {
       open_window(out, id, open);
     }
     const bool is_last = open.finished == open.slices;
-    if (open.acked < open.finished &&
-        (is_last || open.finished - open.acked >= (options_.window + 1) / 2)) {
+    const auto acknowledge = [&](const std::vector<Rank>& senders) {
       open.acked = open.finished;
-      for (const Rank to : open.program->senders)
-        out.push_back(Send<Element>{to, Ack{id, open.finished}});
-    }
+      for (const Rank to : senders) out.push_back(Send<Element>{to, Ack{id, open.finished}});
+    };
+    // The senders may not send all of the rest yet.
+    const bool senders_wait = !is_last && open.acked + options_.window < open.slices;
+    if (senders_wait && open.finished - open.acked >= (options_.window + 1) / 2)
+      acknowledge(open.program->senders);
     if (!is_last) return;
-    if (!std::exchange(open.is_completed, true))
+    if (!std::exchange(open.is_completed, true)) {
+      acknowledge(open.program->senders_unaware);
       out.push_back(Completed<Element>{id, std::move(open.values)});
-    if (std::ranges::all_of(open.finished_by,
-                            [&](const auto& f) { return f.second == open.slices; }))
+    }
+    if (std::ranges::all_of(open.program->receivers_unknown,
+                            [&](Rank to) { return open.finished_by.at(to) == open.slices; }))
       open_.erase(found);
   }
 

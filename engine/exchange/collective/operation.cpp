@@ -89,11 +89,16 @@ void drop_needless(std::vector<ScheduledMove>& route, const Chunk& chunk, std::s
   std::vector<bool> is_needed(members, false);
   is_needed[*chunk.destination] = true;
   std::vector<ScheduledMove> kept;
-  for (auto scheduled = route.rbegin(); scheduled != route.rend(); ++scheduled) {
-    if (!is_needed[scheduled->move.to]) continue;
-    is_needed[scheduled->move.from] = true;
-    if (scheduled->move.action == ReceiveAction::copy) is_needed[scheduled->move.to] = false;
-    kept.push_back(*scheduled);
+  for (auto end = route.rbegin(); end != route.rend();) {
+    const auto begin = end;
+    const std::vector<bool> is_needed_after = is_needed;
+    for (; end != route.rend() && end->round == begin->round; ++end) {
+      if (!is_needed_after[end->move.to]) continue;
+      if (end->move.action == ReceiveAction::copy) is_needed[end->move.to] = false;
+      kept.push_back(*end);
+    }
+    for (auto scheduled = begin; scheduled != end; ++scheduled)
+      if (is_needed_after[scheduled->move.to]) is_needed[scheduled->move.from] = true;
   }
   route.assign(kept.rbegin(), kept.rend());
 }

@@ -1,6 +1,7 @@
 #include "starling/engine/exchange/collective/program.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace starling::collective {
 namespace {
@@ -11,24 +12,34 @@ void sort_once_each(std::vector<Rank>& ranks) {
   ranks.erase(rest.begin(), rest.end());
 }
 
+/// Returns true if `from` contributes to a result that `to` gets.
+bool contributes(const Schedule& schedule, Rank from, Rank to) {
+  return std::ranges::any_of(schedule.chunks, [&](const Chunk& chunk) {
+    return chunk.destination.value_or(to) == to && chunk.source.value_or(from) == from;
+  });
+}
+
 }  // namespace
 
 Program make_program(const Schedule& schedule, Rank self) {
-  Program program{self, schedule.chunks, {}, {}, {}};
+  Program program{self, schedule.chunks, {}, {}, {}, {}, {}};
   program.instructions.resize(schedule.chunks.size());
-  for (std::uint32_t r = 0; r < schedule.rounds.size(); ++r)
-    for (const Move& move : schedule.rounds[r]) {
-      auto& instructions = program.instructions[move.chunk];
-      if (move.from == self) {
-        instructions.push_back({Instruction::Kind::send, move.action, move.to, r});
-        program.receivers.push_back(move.to);
-      } else if (move.to == self) {
-        instructions.push_back({Instruction::Kind::receive, move.action, move.from, r});
-        program.senders.push_back(move.from);
-      }
-    }
+  for (std::uint32_t r = 0; r < schedule.rounds.size(); ++r) {
+    const auto add = [&](const Move& move, Instruction::Kind kind, Rank peer) {
+      program.instructions[move.chunk].push_back({kind, move.action, peer, r});
+      (kind == Instruction::Kind::send ? program.receivers : program.senders).push_back(peer);
+    };
+    for (const Move& move : schedule.rounds[r])
+      if (move.from == self) add(move, Instruction::Kind::send, move.to);
+    for (const Move& move : schedule.rounds[r])
+      if (move.to == self) add(move, Instruction::Kind::receive, move.from);
+  }
   sort_once_each(program.senders);
   sort_once_each(program.receivers);
+  std::ranges::copy_if(program.receivers, std::back_inserter(program.receivers_unknown),
+                       [&](Rank to) { return !contributes(schedule, to, self); });
+  std::ranges::copy_if(program.senders, std::back_inserter(program.senders_unaware),
+                       [&](Rank from) { return !contributes(schedule, self, from); });
   return program;
 }
 

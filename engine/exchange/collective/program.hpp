@@ -32,10 +32,14 @@ struct Program {
   /// The members from which this one receives, and to which it sends, ascending.
   std::vector<Rank> senders;
   std::vector<Rank> receivers;
+  /// The receivers of which this member does not know, when it has finished, that they have begun:
+  /// they contribute nothing to its results. And the senders that know it as little of this member.
+  std::vector<Rank> receivers_unknown;
+  std::vector<Rank> senders_unaware;
 };
 
-/// Returns the instructions of a member: those of earlier rounds first. In a round, a member only
-/// sends a chunk or only receives it. Requires: the schedule passes check(), self is a member.
+/// Returns the instructions of a member: those of earlier rounds first. In a round, a member
+/// sends a chunk before it receives it. Requires: the schedule passes check(), self is a member.
 [[nodiscard]] Program make_program(const Schedule& schedule, Rank self);
 
 }  // namespace starling::collective

@@ -21,7 +21,7 @@ Result<void> check_algorithm(const collective::Algorithm& algorithm, std::size_t
   if (std::holds_alternative<collective::PackedTrees>(algorithm))
     return Error{collective::print(algorithm) +
                  " is made for the links of a topology, and all ports are alike at the step level; "
-                 "valid: ring, tree, double-tree, halving, parts, groups:4, bcube:k=2"};
+                 "valid: ring, tree, double-tree, doubling, halving, parts, groups:4, bcube:k=2"};
   auto fits = std::visit([&](const auto& chosen) { return chosen.check(members); }, algorithm);
   if (!fits) return std::move(fits).error().within(collective::print(algorithm));
   return {};
@@ -72,6 +72,20 @@ void SumClock::add(const collective::Parts&) {
       .members = members_, .base = members_, .unit = 1, .share = 1 / static_cast<double>(members_)};
   stages_.emplace_back(all);
   stages_.emplace_back(all);
+}
+
+void SumClock::add(const collective::Doubling&) {
+  const std::size_t m = std::bit_floor(members_);
+  Messages fold;
+  Messages back;
+  for (std::size_t i = m; i < members_; ++i) {
+    fold.pairs.push_back({static_cast<Rank>(i), static_cast<Rank>(i - m)});
+    back.pairs.push_back({static_cast<Rank>(i - m), static_cast<Rank>(i)});
+  }
+  if (m < members_) stages_.emplace_back(std::move(fold));
+  for (std::size_t distance = 1; distance < m; distance *= 2)
+    stages_.emplace_back(AllToAll{.members = m, .base = 2, .unit = distance, .share = 1});
+  if (m < members_) stages_.emplace_back(std::move(back));
 }
 
 void SumClock::add(const collective::Halving&) {

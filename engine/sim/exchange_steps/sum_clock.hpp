@@ -80,6 +80,7 @@ class SumClock {
   using Stage = std::variant<Messages, AllToAll, Ring>;
 
   void add(const collective::Ring&);
+  void add(const collective::Doubling&);
   void add(const collective::Halving&);
   void add(const collective::Parts&);
   void add(const collective::Groups& groups);

@@ -8,8 +8,8 @@ namespace {
 
 TEST(Algorithms, AreReadBackAsPrinted) {
   for (const std::string text :
-       {"ring", "tree", "double-tree", "halving", "parts", "groups:4", "groups:7", "bcube:k=2",
-        "bcube:k=3", "trees:some.txt", "trees:0-1x2+1-2"}) {
+       {"ring", "tree", "double-tree", "doubling", "halving", "parts", "groups:4", "groups:7",
+        "bcube:k=2", "bcube:k=3", "trees:some.txt", "trees:0-1x2+1-2"}) {
     const auto algorithm = parse_algorithm(text);
     ASSERT_TRUE(algorithm) << algorithm.error().message;
     EXPECT_EQ(print(*algorithm), text);
@@ -30,7 +30,7 @@ TEST(Algorithms, WithMistakesAreRefused) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"rings",
        "unknown collective 'rings'; did you mean 'ring'? valid: ring, tree, double-tree, "
-       "halving, parts, groups, bcube, trees"},
+       "doubling, halving, parts, groups, bcube, trees"},
       {"ring:4", "ring: "},
       {"groups:0", "groups: the size of groups: '0'"},
       {"groups:x", "groups: the size of groups: 'x'"},

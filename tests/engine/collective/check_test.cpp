@@ -103,8 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
                  [](Schedule& s) {
                    s.rounds[1].push_back({1, 2, 0, ReceiveAction::add});
                  },
-                 "round 2: 2 -> 3 adds chunk 0: reads what 1 -> 2 adds chunk 0 writes in the same "
-                 "round"},
+                 "round 2: 1 -> 2 adds chunk 0: counts the contribution of member 1 twice"},
         Sabotage{"AddTwiceInARound",
                  [](Schedule& s) { s.rounds[0].push_back(s.rounds[0].front()); },
                  "round 1: 1 -> 2 adds chunk 0: is twice in the round"},
@@ -119,13 +118,12 @@ INSTANTIATE_TEST_SUITE_P(
         Sabotage{"AddBecomesCopy",
                  [](Schedule& s) { s.rounds[1].front().action = ReceiveAction::copy; },
                  "chunk 0 at member 0 lacks the contribution of member 3"},
-        Sabotage{"ReadAfterWrite",
+        Sabotage{"SentARoundTooEarly",
                  [](Schedule& s) {
                    s.rounds[0].push_back(s.rounds[1].front());
                    s.rounds[1].erase(s.rounds[1].begin());
                  },
-                 "round 1: 2 -> 3 adds chunk 0: reads what 1 -> 2 adds chunk 0 writes in the same "
-                 "round"},
+                 "chunk 0 at member 0 lacks the contribution of member 1"},
         Sabotage{"TwoWritesOfACopy",
                  [](Schedule& s) {
                    s.rounds[4].push_back({0, 2, 0, ReceiveAction::add});

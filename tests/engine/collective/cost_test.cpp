@@ -53,6 +53,18 @@ TEST(Costs, OfRecursiveHalving) {
   }
 }
 
+// Thakur et al. 2005: log2 n rounds, each with the whole vector; 2 more if n is no power of two.
+TEST(Costs, OfRecursiveDoubling) {
+  for (std::size_t n = 1; n <= 33; ++n) {
+    const std::size_t m = std::bit_floor(n);
+    const auto log = static_cast<std::size_t>(std::countr_zero(m));
+    const Cost doubling = cost_of(Doubling{}, n);
+    EXPECT_EQ(doubling.rounds, log + (m < n ? 2 : 0));
+    const double vectors = static_cast<double>(log) + (m < n ? 1 : 0);
+    EXPECT_NEAR(doubling.port_bytes, vectors * bytes, 1e-6 * bytes) << n;
+  }
+}
+
 TEST(Costs, OfABinomialTree) {
   for (std::size_t n = 2; n <= 33; ++n) {
     const auto log = static_cast<std::size_t>(std::bit_width(n - 1));
@@ -172,7 +184,7 @@ TEST(Choice, TakesFewRoundsForShortVectorsAndFewBytesForLongOnes) {
     return print(plans.front().algorithm);
   };
   EXPECT_EQ(best(Operation::broadcast, 12, 100), "tree");
-  EXPECT_EQ(best(Operation::all_reduce, 12, 100), "halving");
+  EXPECT_EQ(best(Operation::all_reduce, 12, 100), "doubling");
   EXPECT_EQ(best(Operation::all_reduce, 12, 1e9), "ring");
   EXPECT_EQ(best(Operation::all_reduce, 16, 1e9), "halving");
   EXPECT_EQ(best(Operation::all_reduce, 1, 1e9), "ring");

@@ -103,6 +103,17 @@ TEST(Executor, TakesAnyElementsWithASum) {
       EXPECT_EQ(result[e], static_cast<std::int64_t>(e + 1) * 63);
 }
 
+/// Workers each apply the sum, so it must be the same to the last bit.
+TEST(AllReduce, GivesAllMembersTheSameBits) {
+  Random random{7};
+  for (std::size_t n = 1; n <= 20; ++n)
+    for (const Algorithm& algorithm : algorithms_for(n)) {
+      const auto results = execute_in_order(make(algorithm, n), random_vectors(n, 50, random));
+      for (std::size_t member = 1; member < n; ++member)
+        ASSERT_EQ(results[member], results[0]) << label(algorithm, Operation::all_reduce, n, 0);
+    }
+}
+
 TEST(Executor, TakesVectorsWithFewerElementsThanChunks) {
   for (const std::size_t size : {0, 1, 3})
     ASSERT_NO_FATAL_FAILURE(run_alone(make(Ring{}, 7), uneven_link(), size, size, 3));
@@ -152,11 +163,29 @@ TEST_F(ExecutorAlone, SendsAddsAndCompletes) {
   EXPECT_TRUE(executor_.on(effects_, 1, piece({5, 0, 1, 1, {}}, {12})));
   EXPECT_TRUE(effects_.empty());
   EXPECT_TRUE(executor_.on(effects_, 1, piece({5, 0, 0, 0, {}}, {10})));
-  ASSERT_EQ(effects_.size(), 3U);  // the sum of chunk 0, the progress, the result
-  EXPECT_EQ(std::get<Completed<float>>(effects_[2]).values, (std::vector<float>{11, 12}));
-  EXPECT_EQ(executor_.open_count(), 1U);
-  EXPECT_TRUE(executor_.on(effects_, 1, Ack{5, 1}));
-  EXPECT_EQ(executor_.open_count(), 0U);
+  ASSERT_EQ(effects_.size(), 2U);  // the sum of chunk 0, the result
+  EXPECT_EQ(std::get<Completed<float>>(effects_[1]).values, (std::vector<float>{11, 12}));
+  EXPECT_EQ(executor_.open_count(), 0U) << "member 1 has begun: its part is in the sum";
+}
+
+TEST(Executor, AwaitsAnAcknowledgementOfThoseThatContributeNothing) {
+  const Schedule schedule = make(BinomialTree{}, 2, Operation::broadcast);
+  const auto program = [&](Rank self) {
+    return std::make_shared<const Program>(make_program(schedule, self));
+  };
+  Executor<float> root;
+  Executor<float> other;
+  Effects<float> sent;
+  root.start(sent, 1, program(0), {7}, 1);
+  ASSERT_EQ(sent.size(), 2U);  // the value, and the root's result
+  EXPECT_EQ(root.open_count(), 1U) << "the other member may not have begun";
+  Effects<float> answered;
+  other.start(answered, 1, program(1), {0}, 1);
+  EXPECT_TRUE(other.on(answered, 0, std::get<Send<float>>(sent[0]).message));
+  ASSERT_EQ(answered.size(), 2U);  // the acknowledgement, and the other's result
+  EXPECT_EQ(other.open_count(), 0U);
+  EXPECT_TRUE(root.on(sent, 1, std::get<Send<float>>(answered[0]).message));
+  EXPECT_EQ(root.open_count(), 0U);
 }
 
 TEST_F(ExecutorAlone, RefusesWhatNoCorrectMemberSends) {

@@ -24,7 +24,8 @@ inline Topology chords(std::size_t members) {
 
 /// Returns all algorithms that `members` members can run, with several options.
 inline std::vector<Algorithm> algorithms_for(std::size_t members) {
-  std::vector<Algorithm> algorithms{Ring{}, BinomialTree{}, DoubleTree{}, Halving{}, Parts{}};
+  std::vector<Algorithm> algorithms{Ring{},     BinomialTree{}, DoubleTree{},
+                                    Doubling{}, Halving{},      Parts{}};
   for (const std::size_t size : {1, 2, 3, 4, 8})
     if (Groups{size}.check(members)) algorithms.emplace_back(Groups{size});
   for (const std::size_t k : {1, 2, 3, 4})

@@ -83,9 +83,15 @@ TEST(Allreduce, ChoosesAmongManyWorkersByFewSchedules) {
   const auto chosen = [](std::size_t workers, double bytes) {
     return print(fastest_sum(workers, bytes).algorithm);
   };
-  EXPECT_EQ(chosen(256, 100), "tree");
+  EXPECT_EQ(chosen(256, 100), "doubling");
+  EXPECT_EQ(print(fastest_sum(256, 100, true).algorithm), "tree");
+  EXPECT_NE(print(fastest_sum(4, 100, true).algorithm), "doubling");
+  EXPECT_EQ(chosen(4, 100), "doubling") << "fewer messages than parts, which has 2 rounds, too";
   EXPECT_EQ(chosen(256, 1e9), "halving");
-  EXPECT_EQ(chosen(2, 1e9), "ring");
+  for (std::size_t workers : {3, 5, 6, 7, 9})
+    for (double bytes = 8e6; bytes < 2e8; bytes *= 1.1)
+      EXPECT_EQ(chosen(workers, bytes), "ring")
+          << "parts cost the same; " << workers << ", " << bytes;
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ using Compression = Nodes;
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, WholeModels,
                          testing::Values("broadcast", "gossip", "gossip:lag=1", "allreduce",
-                                         "allreduce:trees:0-1+1-2", "allreduce:ring,overlap",
-                                         "average:every=3", "leader:every=2,group=2,pull=0.2"));
+                                         "allreduce:trees:0-1+1-2", "allreduce:doubling",
+                                         "allreduce:ring,overlap", "average:every=3",
+                                         "leader:every=2,group=2,pull=0.2"));
 
 /// Member 0, which answers for the model, is on node a.
 TEST_P(WholeModels, GoesOnIfTheNodeThatAnswersForTheModelIsKilled) {

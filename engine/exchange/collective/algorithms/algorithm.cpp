@@ -12,6 +12,14 @@ constexpr bool are_algorithms(std::type_identity<std::variant<As...>>) {
 }
 static_assert(are_algorithms(std::type_identity<Algorithm>{}));
 
+template <CollectiveAlgorithm A>
+Schedule all_reduce_of(const A& algorithm, std::size_t members, Rank root) {
+  if constexpr (WholeAllReduce<A>)
+    return algorithm.all_reduce(members);
+  else
+    return with_broadcast(algorithm.reduce(members, root));
+}
+
 }  // namespace
 
 Result<Algorithm> parse_algorithm(std::string_view text) {
@@ -34,7 +42,7 @@ Result<Schedule> make_schedule(const Algorithm& algorithm, Operation operation, 
       [&](const auto& chosen) -> Result<Schedule> {
         if (auto fits = chosen.check(members); !fits)
           return std::move(fits).error().within(print(algorithm));
-        return specialised(with_broadcast(chosen.reduce(members, root)), operation, root);
+        return specialised(all_reduce_of(chosen, members, root), operation, root);
       },
       algorithm);
 }

@@ -13,6 +13,7 @@
 #include "starling/engine/exchange/collective/algorithms/bcube.hpp"
 #include "starling/engine/exchange/collective/algorithms/binomial_tree.hpp"
 #include "starling/engine/exchange/collective/algorithms/double_tree.hpp"
+#include "starling/engine/exchange/collective/algorithms/doubling.hpp"
 #include "starling/engine/exchange/collective/algorithms/groups.hpp"
 #include "starling/engine/exchange/collective/algorithms/halving.hpp"
 #include "starling/engine/exchange/collective/algorithms/packed_trees.hpp"
@@ -22,24 +23,37 @@
 
 namespace starling::collective {
 
+/// An algorithm of which both halves of an all-reduce are one.
+template <class A>
+concept WholeAllReduce = requires(const A algorithm, std::size_t members) {
+  /// Requires: check(members).
+  { algorithm.all_reduce(members) } -> std::same_as<Schedule>;
+};
+
+/// An algorithm that first sums each chunk at one member.
+template <class A>
+concept ReduceThenBroadcast = requires(const A algorithm, std::size_t members, Rank root) {
+  /// Returns the first half of an all-reduce: each chunk is summed at one member.
+  /// with_broadcast() adds the second half. Requires: check(members), root < members.
+  { algorithm.reduce(members, root) } -> std::same_as<Schedule>;
+};
+
 template <class A>
 concept CollectiveAlgorithm = Alternative<A> &&
-    requires(const A algorithm, std::size_t members, Rank root) {
+    (WholeAllReduce<A> || ReduceThenBroadcast<A>)&&requires(const A algorithm,
+                                                            std::size_t members) {
   /// An example that the grammar reads.
   { A::form } -> std::convertible_to<std::string_view>;
   /// One line for help texts.
   { A::summary } -> std::convertible_to<std::string_view>;
   /// Refuses numbers of members that the algorithm cannot have.
   { algorithm.check(members) } -> std::same_as<Result<void>>;
-  /// Returns the first half of an all-reduce: each chunk is summed at one member.
-  /// with_broadcast() adds the second half. Requires: check(members), root < members.
-  { algorithm.reduce(members, root) } -> std::same_as<Schedule>;
 };
 
-using Algorithm =
-    std::variant<Ring, BinomialTree, DoubleTree, Halving, Parts, Groups, BCube, PackedTrees>;
+using Algorithm = std::variant<Ring, BinomialTree, DoubleTree, Doubling, Halving, Parts, Groups,
+                               BCube, PackedTrees>;
 
-/// Reads `ring`, `tree`, `double-tree`, `halving`, `parts`, `groups:4`, `bcube:k=2` or
+/// Reads `ring`, `tree`, `double-tree`, `doubling`, `halving`, `parts`, `groups:4`, `bcube:k=2` or
 /// `trees:FILE`. The error for an unknown name lists the valid ones. Does not read FILE.
 [[nodiscard]] Result<Algorithm> parse_algorithm(std::string_view text);
 /// Returns text that parse_algorithm() reads back.

@@ -15,7 +15,7 @@ Result<Plan> make_plan(const Algorithm& algorithm, const Task& task, const Netwo
 
 std::vector<Algorithm> common_algorithms(std::size_t members) {
   const auto size = static_cast<std::size_t>(std::ceil(std::sqrt(members)));
-  return {Ring{}, BinomialTree{}, DoubleTree{}, Halving{}, Parts{}, Groups{size}};
+  return {Ring{}, BinomialTree{}, DoubleTree{}, Doubling{}, Halving{}, Parts{}, Groups{size}};
 }
 
 Result<std::vector<Plan>> make_plans(const Task& task, const Network& network) {

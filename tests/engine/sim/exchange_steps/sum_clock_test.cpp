@@ -156,6 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(ClockCase{"ring", 2}, ClockCase{"ring", 3}, ClockCase{"ring", 17},
                     ClockCase{"tree", 2}, ClockCase{"tree", 13}, ClockCase{"tree", 16},
                     ClockCase{"double-tree", 8}, ClockCase{"double-tree", 11},
+                    ClockCase{"doubling", 2}, ClockCase{"doubling", 8}, ClockCase{"doubling", 13},
                     ClockCase{"halving", 2}, ClockCase{"halving", 8}, ClockCase{"halving", 13},
                     ClockCase{"parts", 2}, ClockCase{"parts", 9}, ClockCase{"shards", 2},
                     ClockCase{"shards", 3}, ClockCase{"shards", 12}, ClockCase{"groups:4", 13},
@@ -177,6 +178,8 @@ TEST(SumClockTest, TakesAsLongAsTheFormulasSay) {
   EXPECT_NEAR(seconds_of("ring", n), ring, 1e-9 * ring);
   const double tree = 2.0 * 13 * (latency + vector);
   EXPECT_NEAR(seconds_of("tree", 8192), tree, 1e-9 * tree);
+  const double doubling = 13 * (latency + vector);
+  EXPECT_NEAR(seconds_of("doubling", 8192), doubling, 1e-9 * doubling);
   const double halving = 2.0 * (13 * latency + 8191.0 / 8192 * vector);
   EXPECT_NEAR(seconds_of("halving", 8192), halving, 1e-9 * halving);
   const double parts = 2.0 * (latency + (n - 1.0) / n * vector);
@@ -196,7 +199,7 @@ TEST(SumClockTest, RefusesMembersThatAnAlgorithmCannotHave) {
   EXPECT_EQ(
       refused("trees:0-1+1-2", 3),
       "trees:0-1+1-2 is made for the links of a topology, and all ports are alike at the step "
-      "level; valid: ring, tree, double-tree, halving, parts, groups:4, bcube:k=2");
+      "level; valid: ring, tree, double-tree, doubling, halving, parts, groups:4, bcube:k=2");
   EXPECT_TRUE(check_algorithm(collective::Ring{}, 100000).ok());
 }
 
