@@ -18,8 +18,9 @@ std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t o
     all.push_back({static_cast<MemberId>(all.size()), 1, works, owns, nodes[node % nodes.size()]});
   };
   for (std::size_t i = 0; i < workers; ++i) add(true, is_peer_mode && i < nodes.size(), i);
-  // Servers are placed from the last node backwards, because the first nodes have the coordinator
-  // and, in peer mode, the owning peers.
+  // Members that only own ranges are placed from the last node backwards, because the first nodes
+  // have the coordinator, the workers if there are fewer of them than nodes, and in peer mode the
+  // owning peers.
   const std::size_t owning_peers = is_peer_mode ? std::min(workers, nodes.size()) : 0;
   const std::size_t servers =
       std::min(owners, nodes.size()) - std::min({owners, nodes.size(), owning_peers});

@@ -1,9 +1,10 @@
 /// The jobs that clients submitted to this node. The node asks all nodes to prepare each job, and
 /// then to start it. Internal to ClusterNode.
 ///
-/// If a node dies or leaves before a job has started, the job starts on the other nodes. If they
-/// were already asked to start the job, it is started again with a new id, so that no member takes
-/// a message of the first start for one of the second.
+/// If another node dies or leaves before a job has started, the job starts without it. If the nodes
+/// were already asked to start the job, they are asked to start it again with a new id, so that no
+/// member takes a message of the first start for one of the second. If this node refuses because it
+/// is leaving, the job fails.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "starling/actor/cluster/job_name.hpp"
+#include "starling/actor/cluster/local_job.hpp"
 #include "starling/actor/cluster/member_placement.hpp"
 #include "starling/actor/cluster/prepared_jobs.hpp"
 #include "starling/actor/cluster/requests.hpp"
@@ -37,7 +39,8 @@ class Submissions {
                                  std::chrono::milliseconds timeout, Requests::OnReply on_reply)>;
   using Answer = std::function<void(const Requester& requester, wire::ReplyBody body)>;
   using Log = std::function<void(const std::string& line, const std::string& job)>;
-  /// Called with the record of each job that fails, or is closed, before it has begun.
+  /// Called with the record of each job that fails, or is closed, before it has begun, except if
+  /// the job only needs another name, with which its client can submit it again.
   using OnRefused = std::function<void(wire::JobRecord record)>;
   /// True if a node has left or has died.
   using IsGone = std::function<bool(wire::NodeId node)>;
@@ -51,8 +54,9 @@ class Submissions {
         log_(std::move(log)),
         on_refused_(std::move(on_refused)) {}
 
-  /// If the job was submitted before, answers the requester (at once, or when the job has started)
-  /// and returns true; else returns false.
+  /// If the job was submitted before, answers the requester and returns true; else returns false.
+  /// The answer is sent at once if the outcome is known, otherwise when the job has started or has
+  /// failed.
   bool answer_if_known(const Requester& requester, wire::JobId job) {
     const auto known = submissions_.find(job);
     if (known == submissions_.end()) return false;
@@ -140,9 +144,10 @@ class Submissions {
     std::vector<Participant> nodes;
     /// The names of the nodes that the job starts without.
     std::vector<std::string> lost_nodes;
-    /// Null before the first start.
+    /// This node's prepared job, from the first start until the conclusion; null before and after.
     std::shared_ptr<const PreparedJob> prepared_job;
-    /// The job's id in its latest start, and its ids in earlier starts.
+    /// The job's id in its latest start (before the first start, the id with which it was
+    /// submitted), and its ids in earlier starts.
     JobId current_id = 0;
     std::vector<JobId> previous_ids;
     /// The answer to the requesters, once it is known.
@@ -194,8 +199,9 @@ class Submissions {
     start_if_all_prepared(id);
   }
 
-  /// True if `node` has refused because it is leaving, and is not this node, which comes first: a
-  /// job fails if the node that starts it leaves.
+  /// True if `node` has refused because it is leaving, so that the other nodes go on without it.
+  /// False if `node` is this node, the first one of the submission: a job fails if the node to
+  /// which it was submitted leaves.
   static bool must_go_on_without(const Submission& submission, wire::NodeId node,
                                  const Result<wire::ReplyBody>& reply) {
     const auto* refused = reply ? std::get_if<wire::Refused>(&*reply) : nullptr;
@@ -264,10 +270,14 @@ class Submissions {
       node.has_started = false;
       nodes.push_back(node.target.node);
     }
+    auto members = founders(job.mode, job.workers, requested_owner_count(job), nodes);
+    if (members.size() > LocalJobOptions{}.members_max)
+      return conclude(id, wire::Refused{"the job would have " + std::to_string(members.size()) +
+                                        " members (workers, servers and a coordinator); valid: " +
+                                        "up to " + std::to_string(LocalJobOptions{}.members_max)});
     const auto initial = std::make_shared<const core::Configuration>(core::first_configuration(
-        founders(job.mode, job.workers, requested_owner_count(job), nodes),
-        placed_ranges(job, submission.nodes.front().prepared->ranges), job.replication_factor,
-        core::keeps_steps_centrally(job.mode)));
+        std::move(members), placed_ranges(job, submission.nodes.front().prepared->ranges),
+        job.replication_factor, core::keeps_steps_centrally(job.mode)));
     const JobId started_id = submission.current_id;
     const wire::StartJob request{started_id, initial, submission.previous_ids};
     for (const Participant& participant : std::vector<Participant>{submission.nodes})

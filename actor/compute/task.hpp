@@ -41,9 +41,11 @@ struct StepInput {
   core::Step step;
   /// The worker's part of the job's work in this step.
   core::WorkShare share;
-  /// The values that the worker read: one for each planned range. None for plan() and prefetch().
+  /// The values that the worker read: one for each element of the result of plan(), in its order;
+  /// if chooses_reads() is false, one for each range of the model. Empty for plan() and prefetch().
   std::span<const core::Value> values;
-  /// If workers hand in early: as in core::Compute and core::Cut.
+  /// If workers hand in early: the most samples that compute() may use, and a flag; once the flag
+  /// is true, compute() returns the update of the samples so far.
   core::Cut cut = {};
   /// compute() may give it parts of the update early (core::PartsSink). Null if the update must be
   /// whole.
@@ -58,10 +60,9 @@ struct StepResult {
 };
 
 /// A job's computation. Several threads call it at once: the compute pool's and, if the computation
-/// is brief and does not wait for actors, those of the workers' actors. It may throw: the worker
-/// then tries the step again, and the job fails after JobOptions::attempts failures in a row.
-///
-/// `step` is the number of steps that `worker` has finished.
+/// is brief and does not wait for actors, those of the workers' actors. If plan() or compute()
+/// throws, the worker tries the step again, and the job fails after JobOptions::attempts failures
+/// in a row. If evaluate() throws, the job fails at once. An exception of prefetch() is ignored.
 class Task {
  public:
   virtual ~Task() = default;
@@ -74,9 +75,10 @@ class Task {
   [[nodiscard]] virtual bool waits_for_actors() const { return false; }
   /// The rule by which each worker compresses its updates.
   [[nodiscard]] virtual models::Compression compression() const { return {}; }
-  /// ExchangeOptions::has_early_parts.
+  /// True if compute() can give parts of the update early (ExchangeOptions::has_early_parts).
   [[nodiscard]] virtual bool has_early_parts() const { return false; }
-  /// ExchangeOptions::rounds_to_bf16.
+  /// True if members send elements with the precision of bfloat16
+  /// (ExchangeOptions::rounds_to_bf16).
   [[nodiscard]] virtual bool rounds_to_bf16() const { return false; }
   /// Returns the ranges, or rows of them, that the worker reads for its next step.
   virtual std::vector<core::RangeRows> plan(const StepInput& input) {

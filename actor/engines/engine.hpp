@@ -33,8 +33,10 @@ struct EngineOptions {
   std::size_t workers = 4;
   /// Central (the default) or hybrid for the parameter engine; peer for the peer engine.
   std::optional<core::Mode> mode = std::nullopt;
-  /// A built-in barrier or a predicate of the user's. Default: bsp in central mode, otherwise
-  /// pssp:s=4,beta=2, with a smaller beta if there are fewer than 2 other workers.
+  /// A built-in barrier or a predicate of the user's. The engines refuse barriers that need
+  /// gradients (barrier::moves_with_descent()) or samples (barrier::hands_in_early()), and each
+  /// mode refuses some (core::check()). Default: bsp in central mode, otherwise pssp:s=4,beta=2,
+  /// with a smaller beta if there are fewer than 2 other workers.
   std::optional<barrier::Barrier> barrier = std::nullopt;
   std::optional<barrier::Recheck> recheck = std::nullopt;
   /// 0 stands for the default number; see JobOptions.
@@ -70,10 +72,11 @@ class Engine {
   Engine& operator=(Engine&&) noexcept;
   ~Engine();
 
-  /// Runs a job; blocks until all steps are made, the time is up, or the job is stopped. May be
-  /// called again: the next run resumes from the tensors as they are, and counts its steps from 0.
-  /// If the job fails, Outcome::end is `failed` and Outcome::error says why. The tensors then have
-  /// the values that could still be read from their owners.
+  /// Runs a job; blocks until all steps are made, the time is up, Hooks::stop returns true, or the
+  /// job is stopped or fails. May be called again: the next run resumes from the tensors as they
+  /// are, and counts its steps from 0. If the job fails, Outcome::end is `failed` and
+  /// Outcome::error says why. Each part of a tensor then has the value that was read from its owner
+  /// or, if it could not be read, the value from before the run.
   [[nodiscard]] Outcome run();
 
   /// Returns all elements of a key, row-major.
@@ -98,13 +101,15 @@ class Engine {
   std::unique_ptr<Impl> impl_;
 };
 
-/// An engine whose tensors are owned by server shards. Central mode supports all
-/// barriers; hybrid mode supports asp and sampled barriers.
+/// An engine whose tensors are owned by server shards. In central mode it supports every barrier
+/// that EngineOptions::barrier admits, except those that draw with weights
+/// (barrier::is_weighted()); in hybrid mode it supports asp and sampled barriers.
 template <class T = float>
 class ParameterEngine : public Engine<T> {
  public:
-  /// Returns an Error that names an option that cannot work, a duplicate key, a tensor of the wrong
-  /// size, or a missing hook.
+  /// Makes an engine. Returns an Error if an option cannot work, if there is no tensor, if a tensor
+  /// has no key, a key that another one has, an invalid shape or the wrong number of values, or if
+  /// Hooks::push is missing.
   static Result<ParameterEngine> make(EngineOptions options, std::vector<Tensor<T>> tensors,
                                       Hooks<T> hooks);
 
@@ -117,8 +122,9 @@ class ParameterEngine : public Engine<T> {
 template <class T = float>
 class PeerEngine : public Engine<T> {
  public:
-  /// Returns an Error that names an option that cannot work, a duplicate key, a tensor of the wrong
-  /// size, or a missing hook.
+  /// Makes an engine. Returns an Error if an option cannot work, if there is no tensor, if a tensor
+  /// has no key, a key that another one has, an invalid shape or the wrong number of values, or if
+  /// Hooks::push is missing.
   static Result<PeerEngine> make(EngineOptions options, std::vector<Tensor<T>> tensors,
                                  Hooks<T> hooks);
 

@@ -100,7 +100,8 @@ Result<std::vector<core::RangeRows>> KeyTable::ranges_of(const Selection& select
   std::ranges::sort(rows);
   if (auto valid = check_selected_rows(*k, rows); !valid) return std::move(valid).error();
   for (RowPiece& piece : split(*k, rows)) plan.push_back({piece.range, std::move(piece.rows)});
-  // An empty selection still reads the key, so the plan asks its first range for no rows.
+  // The plan of an empty selection asks the first range for no rows, so that the key counts as
+  // read: StepContext::get() then returns an empty span, and does not throw.
   if (plan.empty())
     plan.push_back({ranges(*k).first, std::make_shared<const std::vector<std::uint32_t>>()});
   return plan;

@@ -30,7 +30,9 @@ Frame encode_as(Kind kind, Write write) {
 }
 
 /// Decodes a frame: calls `read(decoder, message)`, which decodes the message. Returns an Error if
-/// the frame is malformed or not of kind `kind`.
+/// the frame is not of this version or not of kind `kind`, if its bytes are malformed, or if there
+/// is not enough memory. Tensors of the message may stay in the frame's body, which
+/// `frame.body_owner` then keeps alive.
 template <class M, class Read>
 Result<M> decode_as(const FrameView& frame, Kind kind, Read read) {
   const auto found = kind_of(frame);

@@ -1,6 +1,6 @@
-/// The parts that exchanges in which every worker has the whole model have in common: reads from
-/// the worker's own copy, the answers to observers, and the search of a worker that joins for
-/// another one that gives it a copy.
+/// Types and functions for the exchanges in which every worker has a copy of the whole model: they
+/// read from the worker's own copy, answer observers, and choose the worker from which a joining
+/// worker gets its copy.
 #pragma once
 
 #include <cstddef>
@@ -31,17 +31,19 @@ struct WorkerSteps {
   /// The number of samples of the steps up to `step`.
   std::uint64_t samples = 0;
 };
-/// A later incarnation of a worker comes after an earlier one.
+/// How far each incarnation of each worker has got, ascending by id and then by incarnation.
 using StepsOfWorkers = std::map<MemberIncarnation, WorkerSteps>;
 
-/// Returns the progress of the workers that have made a step, ascending by incarnation.
+/// Returns the progress of the workers that have made a step, ascending by id and then by
+/// incarnation.
 [[nodiscard]] std::vector<WorkerProgress> progress_of(const StepsOfWorkers& workers);
 
 /// One range of a worker's copy of the model, as a worker that joins receives it.
 struct ModelCopy {
-  /// Its ledger is empty; `progress` stands for it.
+  /// Its ledger is empty; `progress` has the workers' steps and samples instead.
   RangeState state;
-  /// The last update of each worker that the range contains, ascending by worker.
+  /// How far each worker has got, as far as the sender knows, ascending by id and then by
+  /// incarnation.
   std::vector<WorkerProgress> progress;
 
   static constexpr auto fields(auto& m) { return std::tie(m.state, m.progress); }
@@ -110,11 +112,12 @@ template <class E>
   return copied;
 }
 
-/// Asks one worker after the other. If none of them has a copy, it asks again after 50 ms; after
-/// 20 s, the job fails.
+/// Chooses which worker this one asks for a copy next: the other workers in turn, ascending by id.
+/// If all of them have refused, it begins again after 50 ms; if all still refuse after 20 s, the
+/// job fails. If there is no other worker, the job fails at once.
 class CopySource {
  public:
-  /// Ask this member; call on_timer() at this time; or end the job.
+  /// The caller must ask this member, call on_timer() at this time, or end the job.
   using Next = std::variant<MemberId, SetTimer, Fail>;
 
   /// Begins with the first of the other workers.
@@ -128,16 +131,18 @@ class CopySource {
 
   /// The worker that was asked last, if any.
   [[nodiscard]] const std::optional<MemberIncarnation>& asked() const { return asked_; }
-  /// No copy is missing.
+  /// Call this when no copy is missing any more: asked() is then nullopt, and on_timer() returns
+  /// false.
   void end() { asked_.reset(); }
 
  private:
   [[nodiscard]] Next ask_next(std::span<const MemberIncarnation> others);
 
   std::optional<MemberIncarnation> asked_;
-  /// How many have said since begin() that they have no copy.
+  /// How many workers have refused since begin().
   std::size_t refusals_ = 0;
-  /// When to ask again, and since when all have said that they have no copy.
+  /// The time to ask again, and the time at which all workers had refused for the first time since
+  /// the last copy.
   std::optional<Time> ask_again_at_;
   std::optional<Time> nobody_has_it_since_;
 };

@@ -16,21 +16,21 @@ namespace starling::models {
 /// Value 0 is the input, to which no operation writes.
 template <class T>
 struct Net<T>::MicroBatchState {
-  /// The number of samples, inputs_in_row() for each row of the micro-batch.
+  /// The number of samples: inputs_in_row() times the number of rows of the micro-batch.
   std::size_t n = 0;
   std::span<const T> input;
   /// The values of the plan, by number; values[0] is empty.
   std::span<std::span<T>> values;
   /// The data that each operation's layer has saved for its backward pass.
   std::span<Saved<T>> saved;
-  /// The memory of the derivatives: Plan::Value::slot is an index of it. Empty until
-  /// allocate_derivatives().
+  /// The memory blocks for the derivatives. Plan::Value::slot is the index of the block that holds
+  /// the derivative by the value. Empty until allocate_derivatives() is called.
   std::span<std::span<T>> slots = {};
 
   [[nodiscard]] std::span<const T> value(std::size_t i) const {
     return i == 0 ? input : std::span<const T>{values[i]};
   }
-  /// The last layer's outputs.
+  /// The outputs of the plan's last operation, which may be a sum: the net's scores.
   [[nodiscard]] std::span<T> scores() const { return values.back(); }
 };
 
@@ -69,7 +69,8 @@ void Net<T>::allocate_derivatives(MicroBatchState& state, Arena& arena) const {
   state.slots = arena.allocate<std::span<T>>(plan_->slots().size());
   for (std::size_t i = 0; i < state.slots.size(); ++i)
     std::construct_at(&state.slots[i], arena.allocate<T>(state.n * plan_->slots()[i]));
-  // Copies the scores, because the last layer's backward pass may read them.
+  // Copies the scores to the memory in which apply_loss() replaces them by their derivatives. The
+  // scores themselves must stay, because the last layer's backward pass may read them.
   std::ranges::copy(state.scores(), derivative(state, plan_->values().size() - 1).begin());
 }
 
@@ -103,7 +104,9 @@ void Net<T>::backward(std::span<const T> w, const MicroBatchState& state, T shar
   }
 }
 
-/// The derivative by each term of a sum is the derivative by the sum.
+/// The derivative by each term of a sum equals the derivative by the sum. Adds it to the term's
+/// derivative if an operation that ran before has written one; else copies it, unless term and sum
+/// share memory.
 template <class T>
 void Net<T>::backward_sum(const MicroBatchState& state, const Operation<T>& sum) const {
   const std::span<T> dy = derivative(state, sum.output);

@@ -1,6 +1,7 @@
 /// Internal: one maker function for each kind of layer; layers.cpp lists them. A maker reads the
 /// layer's options and makes the layer. If an option or the shape of the input is bad, it records
-/// the error in `reader` and returns null.
+/// the error in `reader`, and returns null if no layer can be made without that value. So the
+/// caller must check SpecReader::finish() before it uses the layer.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,12 @@
 
 namespace starling::models {
 
-/// The largest number of outputs, channels or ids. The bounds extent_max, side_max and volume_max
-/// ensure that no product of extents overflows.
+/// The largest number of outputs, channels or ids, of numbers in an embedding's vector, and of
+/// pixels in a shift. The bounds extent_max, side_max and volume_max ensure that no product of
+/// extents overflows, except the number of a convolution's weights, which make_conv2d() limits
+/// itself.
 inline constexpr std::uint64_t extent_max = std::uint64_t{1} << 24U;
-/// The largest window, stride and padding.
+/// The largest side of a window, stride and padding, in pixels.
 inline constexpr std::uint64_t side_max = 4096;
 
 template <class T>
@@ -48,8 +51,8 @@ LayerPointer<T> make_tanh(SpecReader& reader, const Shape& input);
 template <class T>
 LayerPointer<T> make_gelu(SpecReader& reader, const Shape& input);
 
-/// Reads the positional option, a number from 1 to `max`; returns 0 if the option is missing or
-/// bad. `noun` names the number in errors: "its outputs".
+/// Reads the next positional option, a number from 1 to `max`. Records an error and returns 0 if it
+/// is missing or bad. `noun` names the number in errors: "its outputs".
 inline std::size_t read_size(SpecReader& reader, const std::string& noun,
                              std::uint64_t max = extent_max) {
   const std::string text = reader.positional();
