@@ -196,6 +196,7 @@ class ClusterJob {
   template <class IsResponsive, class NameOf>
   [[nodiscard]] std::string why_blocked(IsResponsive is_responsive, NameOf name_of) {
     const auto current = configuration();
+    if (current->has_lost_range()) return {};  // the council has ended the job
     const auto member_responds = [&](core::MemberId id) {
       const core::Member* member = current->find(id);
       return member != nullptr && (member->node == node_ || is_responsive(member->node));

@@ -30,9 +30,10 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
       std::ranges::any_of(job.local_members, [](const wire::MemberStatus& member) {
         return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
       });
+  // If the job is prepared, this node is to have members from the beginning: it waits for StartJob.
   // The last condition: too many closed jobs are still being torn down. A later call tries again.
   if (!is_running || job.state != wire::JobState::running || !job.give_up_reason.empty() ||
-      find(job.job) || is_leaving_ || prepared_.is_busy() ||
+      find(job.job) || prepared_.contains(job.job) || is_leaving_ || prepared_.is_busy() ||
       reaper_->pending_count() >= teardowns_max)
     return;
   if (!join_attempts_.emplace(job.job, now()).second) return;

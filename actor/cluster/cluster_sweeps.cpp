@@ -1,6 +1,7 @@
-/// The node's periodic work. 4 times a second it fails the requests to nodes that are gone, and
-/// checks its jobs. Once a second it deletes old records, compares revocations with a random node,
-/// and asks that node for jobs that run without this one.
+/// The node's periodic work. 4 times a second it fails the requests to nodes that are gone,
+/// continues the submissions without these nodes, and checks its jobs. Once a second it deletes old
+/// records. Unless it is leaving, it then also compares revocations with a random node, and asks
+/// that node which jobs it runs, in order to join those that run without this one.
 #include <algorithm>
 
 #include "starling/actor/cluster/cluster_node_impl.hpp"
@@ -65,7 +66,8 @@ void ClusterNode::Impl::expire_records() {
                                                 [](const auto& closed) { return closed.second; }));
   history_.expire(now());
   submissions_.forget_older_than(attempt_retention);
-  // This deletes no record, but must be called from time to time too.
+  // A step of a closed job may never return; the reaper then needs another thread for the other
+  // closed jobs.
   reaper_->replace_hanging_threads();
   const auto runs = [this](JobId id) { return find(id) != nullptr; };
   for (const JobId id : slots_.unused(runs, now() - prepared_retention)) drop_preparations(id);

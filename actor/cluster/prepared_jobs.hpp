@@ -23,13 +23,15 @@
 
 namespace starling::actor {
 
-/// Returns the result of `make` or, if it throws, the exception's text as an Error.
+/// Returns the result of `make` or, if it throws, an Error with the exception's text.
 template <class Make>
 auto catch_errors(Make make) -> decltype(make()) {
   try {
     return make();
   } catch (const std::exception& fault) {
     return Error{fault.what()};
+  } catch (...) {
+    return Error{"an exception of unknown type"};
   }
 }
 
@@ -76,12 +78,13 @@ class PreparedJobs {
                  std::to_string(settings_bytes_max)};
   }
 
-  /// Starts a reader for the job, unless the job is prepared or has a reader; while too many
-  /// readers run, the job waits for one of them to end. Calls `on_prepared` with the prepared job,
-  /// or with an Error, for example if this machine does not have the memory for its part of a job
-  /// on `nodes` nodes. `waiter` is the address that the result goes to, empty for this node itself;
-  /// if it waits for this job already, its new callback replaces the former one. The caller bounds
-  /// the number of jobs.
+  /// Prepares the job on a reader; while too many readers run, the job first waits for one of them
+  /// to end. Calls `on_prepared` with the prepared job, at once if the job is prepared already, or
+  /// with an Error, for example if this machine does not have the memory for its part of a job on
+  /// `nodes` nodes. Does not call it if forget() is called before. `waiter` is the address that the
+  /// result goes to, empty for this node itself. A second call for the same job and waiter replaces
+  /// the callback of the first one, and starts no second reader. The caller bounds the number of
+  /// jobs.
   void prepare(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes,
                const std::string& waiter, OnPrepared on_prepared) {
     if (const auto job = find(id)) return on_prepared(job);
@@ -98,8 +101,9 @@ class PreparedJobs {
   }
 
   /// True if no more readers may start now. A reader may fill much memory, even if its job was
-  /// forgotten in the meantime, so at most `readers_max` may run. A reader that hangs beyond its
-  /// time limit fills no more memory; at most `hanging_max` of these may run.
+  /// forgotten in the meantime, so at most `readers_max` may run. A reader that still runs after
+  /// its time limit reads no more data: it hangs, or makes initial values. At most `hanging_max` of
+  /// these may run besides.
   [[nodiscard]] bool is_busy() const {
     const std::lock_guard lock{readers_->mutex};
     const auto hanging_before = EventLoop::Clock::now() - read_timeout - hang_check_delay;
@@ -147,11 +151,13 @@ class PreparedJobs {
   static constexpr std::size_t settings_bytes_max = std::size_t{64} << 10U;
   static constexpr std::ptrdiff_t readers_max = 4;
   static constexpr std::ptrdiff_t hanging_max = 32;
-  /// The longest time for reading; the client that submitted the job waits no longer.
+  /// The longest time for reading data. The node to which the job was submitted waits as long for
+  /// the reply to PrepareJob (Submissions::prepare_timeout).
   static constexpr std::chrono::minutes read_timeout{5};
   /// A reader that runs this long after `read_timeout` hangs.
   static constexpr std::chrono::seconds hang_check_delay{5};
-  /// How long close() waits. A reader that does not hang checks more often whether it must end.
+  /// How long close() waits for the readers. A reader that reads data checks at shorter intervals
+  /// whether it must end; a reader that hangs, or that makes initial values, does not.
   static constexpr std::chrono::milliseconds reader_end_timeout{500};
 
   struct Reader {

@@ -59,9 +59,9 @@ Process::~Process() {
 }
 
 bool Process::is_alive() const {
-  // The descriptor becomes readable when the process ends.
+  // The descriptor becomes readable when the process ends. A signal may interrupt the call.
   pollfd item{descriptor_, POLLIN, 0};
-  return ::poll(&item, 1, 0) == 0;
+  return ::poll(&item, 1, 0) != 1;
 }
 
 }  // namespace starling::fabric

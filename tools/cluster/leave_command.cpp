@@ -36,7 +36,12 @@ core::NodeState state_of(Access& access, const wire::NodeStatus& leaving) {
 }  // namespace
 
 const std::vector<KeyDescription>& leave_options() {
-  static const std::vector<KeyDescription> keys = connection_options("Options");
+  static const std::vector<KeyDescription> keys = [] {
+    std::vector<KeyDescription> all = connection_options("Options");
+    for (KeyDescription& key : all)
+      if (key.name == "to") key.help = "the node that leaves";
+    return all;
+  }();
   return keys;
 }
 

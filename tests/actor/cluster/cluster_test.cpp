@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -61,6 +62,69 @@ TEST_F(Cluster, StartsAJobAgainWithoutANodeThatDiesDuringItsStart) {
   ASSERT_TRUE(wait_until([&] { return all_done(); }));
   EXPECT_GE(members().size(), 3U);
   expect_exact_counts(model());
+}
+
+/// The request to start job 7 reaches node 1 late. The node joins job 8, which it has not prepared,
+/// so it has looked for jobs since job 7 started on node 0.
+TEST_F(Cluster, DoesNotJoinAJobInWhichItHasMembersFromTheBeginning) {
+  add(2);
+  const auto settings = counting_settings("peer", "asp", "2", "100000", "5");
+  const auto start = [&](wire::JobId job, std::size_t node, std::vector<core::Member> members) {
+    const auto ranges = prepare_counting_job(settings).value()->ranges();
+    const auto first = std::make_shared<const core::Configuration>(
+        core::first_configuration(std::move(members), ranges, 1, false));
+    return client_->ask_for<wire::Done>(nodes_[node]->address(), wire::StartJob{job, first}, 5s)
+        .ok();
+  };
+  const auto prepare = [&](wire::JobId job, std::size_t node) {
+    return client_
+        ->ask_for<wire::JobPrepared>(nodes_[node]->address(), wire::PrepareJob{job, settings, 2},
+                                     5s)
+        .ok();
+  };
+  const auto members_at_1 = [&](wire::JobId job) {
+    std::vector<core::MemberId> ids;
+    for (const auto& status : nodes_[1]->status().jobs)
+      if (status.job == job)
+        for (const auto& member : status.local_members) ids.push_back(member.member);
+    return ids;
+  };
+  const std::vector<core::Member> both{{0, 1, true, true, nodes_[0]->id()},
+                                       {1, 1, true, true, nodes_[1]->id()}};
+  ASSERT_TRUE(prepare(7, 0) && prepare(7, 1) && prepare(8, 0));
+  ASSERT_TRUE(start(7, 0, both));
+  ASSERT_TRUE(start(8, 0, {both[0]}));
+  ASSERT_TRUE(wait_until([&] { return !members_at_1(8).empty(); }));
+  EXPECT_TRUE(members_at_1(7).empty());
+  ASSERT_TRUE(start(7, 1, both));
+  EXPECT_TRUE(wait_until([&] { return members_at_1(7) == std::vector<core::MemberId>{1}; }));
+}
+
+TEST_F(Cluster, RefusesAJobOfTooManyMembers) {
+  add(1);
+  const auto refused = submit(0, counting_settings("central", "asp", "256", "10", "0"));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("the job would have 258 members (workers, servers and a "
+                                         "coordinator); valid: up to 256"),
+            std::string::npos)
+      << refused.error().message;
+}
+
+/// A user's code may throw anything.
+TEST_F(Cluster, GoesOnIfTheCodeOfAJobThrowsANumber) {
+  ClusterOptions options;
+  options.name = "n0";
+  options.prepare_job = [](const auto& settings) {
+    if (settings.front().second == "hybrid") throw 7;
+    return prepare_counting_job(settings);
+  };
+  nodes_.push_back(ClusterNode::open(options).value());
+  const auto refused = submit(0, counting_settings("hybrid", "asp", "1", "10", "0"));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("an exception of unknown type"), std::string::npos)
+      << refused.error().message;
+  ++job_;
+  EXPECT_TRUE(submit(0, counting_settings("peer", "asp", "1", "10", "0")));
 }
 
 TEST_F(Cluster, RefusesASecondNodeOfTheSameName) {

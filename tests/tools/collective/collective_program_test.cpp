@@ -56,13 +56,13 @@ TEST(Collective, ComparesAllAlgorithmsAndChoosesTheFastest) {
   const ProgramResult compared = starling(folder, "collective" + options);
   ASSERT_EQ(compared.code, 0) << compared.err;
   EXPECT_TRUE(contains(compared.out, "\nfastest: ring\n")) << compared.out;
-  for (const char* name : {"tree", "double-tree", "halving", "parts", "groups:4"})
+  for (const char* name : {"tree", "double-tree", "doubling", "halving", "parts", "groups:4"})
     EXPECT_TRUE(contains(compared.out, std::string{"\n"} + name + " ")) << compared.out;
   const ProgramResult chosen = starling(folder, "collective auto" + options);
   EXPECT_EQ(chosen.out, starling(folder, "collective ring" + options).out);
   const Json json = Json::parse(starling(folder, "collective --json" + options).out);
   EXPECT_EQ(json["fastest"], "ring");
-  EXPECT_EQ(json["collectives"].size(), 6U);
+  EXPECT_EQ(json["collectives"].size(), 7U);
 }
 
 TEST(Collective, PacksTreesIntoATopology) {

@@ -123,7 +123,8 @@ std::vector<FlowOption> PageRank::flow_options() {
   std::vector<FlowOption> all{
       {"damping", "D", "the probability of following a link, from 0 to 1 [0.85]"},
       {"iterations", "N", "the most iterations [20]"},
-      {"tolerance", "X", "end once the sum of all changes of ranks is below this [0: never]"},
+      {"tolerance", "X",
+       "end once the sum of all changes of ranks is below this, or after --iterations [0: never]"},
       {"top", "N", "only the N highest ranks [all]"}};
   for (auto& option : ColumnFormat::flow_options()) all.push_back(std::move(option));
   return all;
