@@ -49,7 +49,7 @@ class JobsDrill : public Nodes {
         "--mode hybrid --barrier asp", "--mode peer --exchange allreduce",
         "--mode peer --exchange gossip --barrier asp"};
     const std::string line = "submit" + to(i % 3) +
-                             "--data linear:d=100,n=2000 --model softmax --workers 3 --steps 30 "
+                             "--data linear:d=100,n=2000 --model linear --workers 3 --steps 30 "
                              "--json --quiet " +
                              exchanges[i % exchanges.size()];
     const ProgramResult ran = run(work_, program(), words(line));
