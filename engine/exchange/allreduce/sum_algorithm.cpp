@@ -15,8 +15,8 @@ collective::Network assumed_sum_network() {
 namespace {
 
 /// A worker's time to encode, send and decode a message, beside the latency. Without it, a round of
-/// many short messages would seem as fast as a round of one (docs/benchmarks.md, "Collectives":
-/// `parts` beside `doubling`).
+/// many short messages would seem as fast as a round of one: by `starling bench collectives`, 4
+/// processes on 2 processors sum 1 kB in 0.32 ms by `parts`, and in 0.20 ms by `doubling`.
 constexpr double message_s = 20e-6;
 
 /// In whole picoseconds, because sums of the same terms in another order may differ in their last
@@ -29,14 +29,14 @@ double seconds_of(const collective::Plan& plan, std::size_t workers) {
 
 }  // namespace
 
-collective::Plan fastest_sum(std::size_t workers, double bytes, bool rounds) {
+collective::Plan fastest_sum(std::size_t workers, double bytes, bool rounds_to_bf16) {
   const collective::Task task{.members = workers, .bytes = bytes};
   const collective::Network network = assumed_sum_network();
   constexpr std::size_t all_compared_max = 64;
   if (workers <= all_compared_max) {
     auto plans = collective::make_plans(task, network);
     STARLING_CHECK(plans.ok());
-    if (rounds)
+    if (rounds_to_bf16)
       std::erase_if(*plans, [](const collective::Plan& plan) {
         return std::holds_alternative<collective::Doubling>(plan.algorithm);
       });
@@ -49,7 +49,7 @@ collective::Plan fastest_sum(std::size_t workers, double bytes, bool rounds) {
     if (seconds_of(plan, workers) < seconds_of(fastest, workers)) fastest = std::move(plan);
   };
   compare(collective::DoubleTree{});
-  if (!rounds) compare(collective::Doubling{});
+  if (!rounds_to_bf16) compare(collective::Doubling{});
   // Halving has a message for each pair of workers, so its schedule is made only if it is faster by
   // more than a hundredth.
   const double n = static_cast<double>(workers);

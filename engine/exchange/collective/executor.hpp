@@ -324,10 +324,10 @@ class Executor {
       acknowledge(open.program->senders);
     if (!is_last) return;
     if (!std::exchange(open.is_completed, true)) {
-      acknowledge(open.program->senders_unaware);
+      acknowledge(open.program->last_acks_to);
       out.push_back(Completed<Element>{id, std::move(open.values)});
     }
-    if (std::ranges::all_of(open.program->receivers_unknown,
+    if (std::ranges::all_of(open.program->last_acks_from,
                             [&](Rank to) { return open.finished_by.at(to) == open.slices; }))
       open_.erase(found);
   }

@@ -36,9 +36,9 @@ Program make_program(const Schedule& schedule, Rank self) {
   }
   sort_once_each(program.senders);
   sort_once_each(program.receivers);
-  std::ranges::copy_if(program.receivers, std::back_inserter(program.receivers_unknown),
+  std::ranges::copy_if(program.receivers, std::back_inserter(program.last_acks_from),
                        [&](Rank to) { return !contributes(schedule, to, self); });
-  std::ranges::copy_if(program.senders, std::back_inserter(program.senders_unaware),
+  std::ranges::copy_if(program.senders, std::back_inserter(program.last_acks_to),
                        [&](Rank from) { return !contributes(schedule, self, from); });
   return program;
 }

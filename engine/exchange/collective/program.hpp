@@ -32,10 +32,11 @@ struct Program {
   /// The members from which this one receives, and to which it sends, ascending.
   std::vector<Rank> senders;
   std::vector<Rank> receivers;
-  /// The receivers of which this member does not know, when it has finished, that they have begun:
-  /// they contribute nothing to its results. And the senders that know it as little of this member.
-  std::vector<Rank> receivers_unknown;
-  std::vector<Rank> senders_unaware;
+  /// The receivers that contribute nothing to this member's results: that they have begun, this
+  /// member knows only when they acknowledge the last slice.
+  std::vector<Rank> last_acks_from;
+  /// The senders to whose results this member contributes nothing: it acknowledges the last slice.
+  std::vector<Rank> last_acks_to;
 };
 
 /// Returns the instructions of a member: those of earlier rounds first. In a round, a member

@@ -23,7 +23,7 @@
 
 namespace starling::collective {
 
-/// An algorithm of which both halves of an all-reduce are one.
+/// An algorithm whose all-reduce is no reduction with the broadcast that mirrors it.
 template <class A>
 concept WholeAllReduce = requires(const A algorithm, std::size_t members) {
   /// Requires: check(members).
