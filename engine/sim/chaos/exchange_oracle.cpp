@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "starling/base/check.hpp"
+#include "starling/engine/exchange/allreduce/optimizer_shards.hpp"
 #include "starling/engine/sim/chaos/invariant_checker.hpp"
 
 namespace starling::sim {
@@ -269,7 +270,10 @@ class RoundsOracle : public WholeModelsOracle<E> {
 
 class AllreduceOracle final : public RoundsOracle<core::AllreduceExchange> {
  public:
-  explicit AllreduceOracle(bool overlaps) : RoundsOracle(1), overlaps_(overlaps) {}
+  explicit AllreduceOracle(const core::AllreduceSettings& settings)
+      : RoundsOracle(1),
+        overlaps_(settings.overlaps),
+        shards_optimizer_(settings.shards_optimizer()) {}
 
   /// If rounds overlap, a worker goes on when its copy contains the round before its last step's.
   core::Step steps_ahead() const override { return overlaps_ ? 2 : 1; }
@@ -280,6 +284,14 @@ class AllreduceOracle final : public RoundsOracle<core::AllreduceExchange> {
 
   bool has_state(const core::MemberCore& member, core::RangeId range) const override {
     return !exchange(member).state(range).slots.empty();
+  }
+  bool keeps_state(const core::Configuration& configuration, core::MemberId member,
+                   core::RangeId range) const override {
+    if (!shards_optimizer_) return true;
+    const auto workers = holders(configuration, range);
+    const auto place = std::ranges::find(workers, member, &core::RangeOwner::id);
+    return core::OptimizerShards{configuration}.keeps_state(
+        static_cast<core::OptimizerShards::Rank>(place - workers.begin()), range);
   }
   /// All apply the same sums, so those that have the optimizer's state have the same.
   std::string_view difference(const core::MemberCore& a, const core::MemberCore& b,
@@ -295,6 +307,7 @@ class AllreduceOracle final : public RoundsOracle<core::AllreduceExchange> {
 
  private:
   bool overlaps_;
+  bool shards_optimizer_;
 };
 
 }  // namespace
@@ -308,7 +321,7 @@ std::unique_ptr<const ExchangeOracle> make_oracle(std::string_view exchange) {
   if (core::exchange_type(exchange).name == core::GossipExchange::name)
     return std::make_unique<GossipOracle>();
   if (core::exchange_type(exchange).name == core::AllreduceExchange::name)
-    return std::make_unique<AllreduceOracle>(core::parse_allreduce(exchange).value().overlaps);
+    return std::make_unique<AllreduceOracle>(core::parse_allreduce(exchange).value());
   if (core::exchange_type(exchange).name == core::AverageExchange::name)
     return std::make_unique<RoundsOracle<core::AverageExchange>>(
         core::average_every(core::exchange_argument(exchange)));

@@ -31,6 +31,11 @@ class ExchangeOracle {
   [[nodiscard]] virtual bool is_full(const MemberCore& member, core::RangeId range) const = 0;
   /// True if the member has the state of the optimizer that updates of the range need.
   [[nodiscard]] virtual bool has_state(const MemberCore&, core::RangeId) const { return true; }
+  /// True if `member`, a holder of the range, is to have that state in the configuration.
+  [[nodiscard]] virtual bool keeps_state(const core::Configuration&, core::MemberId,
+                                         core::RangeId) const {
+    return true;
+  }
   /// Returns the member's elements of the range; empty if it has none.
   [[nodiscard]] virtual std::span<const double> values(const MemberCore& member,
                                                        core::RangeId range) const = 0;

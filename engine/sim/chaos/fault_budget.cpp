@@ -111,10 +111,11 @@ bool FaultBudget::ranges_survive_partition(NodeSet group, NodeSet without) const
 }
 
 /// Returns true if a node on `side` and not in `without` is healthy, keeps all updates of `range`
-/// and has the state of its optimizer, and if the range goes on having such a node. While a range
-/// moves, it has more owners than copies. The next configuration keeps as many of them as copies,
-/// and may keep owners that have failed if no member suspects them yet; so fewer owners than copies
-/// may have failed.
+/// and has the state of its optimizer, and if the range goes on having such a node: a node drops
+/// the state when those that are to have it in its configuration have got it. While a range moves,
+/// it has more owners than copies. The next configuration keeps as many of them as copies, and may
+/// keep owners that have failed if no member suspects them yet; so fewer owners than copies may
+/// have failed.
 bool FaultBudget::has_safe_owner(core::RangeId range, NodeSet side, NodeSet without) const {
   const auto runs = [&](const core::RangeOwner& owner) {
     return contains(side & ~without, owner.id) && is_healthy(owner.id, side);
@@ -123,6 +124,14 @@ bool FaultBudget::has_safe_owner(core::RangeId range, NodeSet side, NodeSet with
   if (core::exchange_type(scenario_.exchange).places_ranges &&
       owners.size() > scenario_.replication_factor &&
       std::ranges::count_if(owners, std::not_fn(runs)) >= scenario_.replication_factor)
+    return false;
+  const auto goes_on_having_state = [&](const core::ConfigurationPtr& configuration) {
+    return std::ranges::any_of(owners, [&](const auto& owner) {
+      return runs(owner) && checker_.oracle().keeps_state(*configuration, owner.id, range);
+    });
+  };
+  if (!goes_on_having_state(checker_.latest()) ||
+      !std::ranges::all_of(checker_.proposed(), goes_on_having_state))
     return false;
   return std::ranges::any_of(owners, [&](const auto& owner) {
     return runs(owner) && keeps_all_updates(range, owner) &&
