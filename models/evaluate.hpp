@@ -11,18 +11,19 @@
 
 namespace starling::models {
 
-/// The largest number of samples in one call of a model's evaluate or predict, which bounds the
-/// memory of a call.
-inline constexpr std::size_t evaluation_rows_max = 4096;
+/// for_each_batch() passes at most this many samples to one call. This bounds the memory that the
+/// call needs.
+inline constexpr std::size_t evaluation_batch_max = 4096;
 
-/// Calls `visit(rows, context)` for consecutive chunks of samples, of evaluation_rows_max rows at
-/// most, until all samples were visited.
+/// Divides the samples of `data` into consecutive batches of at most evaluation_batch_max samples,
+/// and calls `visit(batch, context)` for each. `context` is for evaluation: its `training` is
+/// false, its arena is empty, and its random numbers are the same in each call.
 template <class D, class Visit>
-void for_each_chunk(const D& data, Arena& arena, Visit visit) {
+void for_each_batch(const D& data, Arena& arena, Visit visit) {
   std::vector<std::uint32_t> rows;
   const std::size_t size = data.size();
-  for (std::size_t first = 0; first < size; first += evaluation_rows_max) {
-    rows.resize(std::min(evaluation_rows_max, size - first));
+  for (std::size_t first = 0; first < size; first += evaluation_batch_max) {
+    rows.resize(std::min(evaluation_batch_max, size - first));
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
     arena.reset();
     Random random{0};
@@ -31,13 +32,14 @@ void for_each_chunk(const D& data, Arena& arena, Visit visit) {
   }
 }
 
-/// Returns the model's metrics as means over all samples of `data`; empty if it has no samples.
+/// Returns the model's metrics as means over all samples of `data`; no metrics if `data` has no
+/// samples.
 template <class M, class D>
 requires Model<M, D>
 [[nodiscard]] Metrics evaluate_all(const M& model, std::span<const typename M::Scalar> w,
                                    const D& data, Arena& arena) {
   Metrics total;
-  for_each_chunk(data, arena, [&](Batch rows, ComputeContext& context) {
+  for_each_batch(data, arena, [&](Batch rows, ComputeContext& context) {
     const Metrics chunk = model.evaluate(w, data, rows, context);
     const double share = static_cast<double>(rows.size()) / static_cast<double>(data.size());
     if (total.empty())
@@ -53,7 +55,7 @@ requires PredictingModel<M, D>
 [[nodiscard]] std::vector<float> predict_all(const M& model, std::span<const typename M::Scalar> w,
                                              const D& data, Arena& arena) {
   std::vector<float> out(data.size());
-  for_each_chunk(data, arena, [&](Batch rows, ComputeContext& context) {
+  for_each_batch(data, arena, [&](Batch rows, ComputeContext& context) {
     model.predict(w, data, rows, context, std::span{out}.subspan(rows.front(), rows.size()));
   });
   return out;

@@ -1,5 +1,7 @@
 #include "starling/models/table.hpp"
 
+#include <cmath>
+
 #include "starling/base/text.hpp"
 
 namespace starling::models {
@@ -24,8 +26,11 @@ std::size_t prefetch_all(std::span<const V> values) noexcept {
 
 std::string Labelling::text(float label) const {
   const bool is_named = label >= 0 && label < static_cast<float>(names.size());
-  return is_named ? names[static_cast<std::size_t>(label)]
-                  : print_number(static_cast<double>(original(label)));
+  if (is_named) return names[static_cast<std::size_t>(label)];
+  const float value = original(label);
+  const bool is_class = classes > 0 && label >= 0 && label < static_cast<float>(classes) &&
+                        value == std::trunc(value);
+  return is_class ? std::to_string(std::llround(value)) : print_float(value);
 }
 
 void Table::prefetch(std::span<const std::uint32_t> rows) const noexcept {

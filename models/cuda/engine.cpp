@@ -182,7 +182,7 @@ class Engine final : public NetEngine<float> {
                        std::span<float> out) const override {
     if (batch.empty()) return {};
     return with_session(
-        [&](Session& s) { return s.evaluate(w, data, batch, out, evaluation_rows_max_); });
+        [&](Session& s) { return s.evaluate(w, data, batch, out, evaluation_batch_max_); });
   }
   /// Allocates memory in the first session for batches of `rows` rows and, if there is enough
   /// memory, for evaluation of evaluation_rows rows at once. Must be called before any other
@@ -190,11 +190,11 @@ class Engine final : public NetEngine<float> {
   void reserve(std::size_t rows) {
     with_session([&](Session& s) {
       s.reserve(rows, rows);
-      evaluation_rows_max_ = rows;
+      evaluation_batch_max_ = rows;
       if (rows >= evaluation_rows) return 0;
       try {
         s.reserve(evaluation_rows, evaluation_rows);
-        evaluation_rows_max_ = evaluation_rows;
+        evaluation_batch_max_ = evaluation_rows;
       } catch (const Failure& failure) {
         if (failure.cause() != Failure::Cause::memory) throw;
         s.reserve(rows, rows);
@@ -220,7 +220,7 @@ class Engine final : public NetEngine<float> {
   std::size_t index_;
   /// The most rows that are evaluated at once, so that evaluation allocates no more memory than
   /// reserve() did.
-  std::size_t evaluation_rows_max_ = 1;
+  std::size_t evaluation_batch_max_ = 1;
   Precision precision_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Session>> idle_sessions_;

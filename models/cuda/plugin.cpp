@@ -2,6 +2,8 @@
 
 namespace starling::models::cuda {
 
+/// The program that loads the plugin looks this function up by plugin_entry_name. Both names must
+/// be equal.
 extern "C" __attribute__((visibility("default"))) const Plugin* starling_cuda_plugin_2() {
   static const Plugin plugin{
       .build = {.version = STARLING_VERSION},

@@ -12,12 +12,12 @@
 namespace starling::models {
 namespace {
 
-/// The number that is mixed into the job's seed, so that generated data have random numbers of
-/// their own.
+/// Is mixed into the job's seed, so that data generators and other users of the seed draw different
+/// random numbers. The bytes spell "data".
 constexpr std::uint64_t data_stream = 0x64617461;
 
-/// Returns the bytes of the table that a generator makes; 0 for files, because their readers limit
-/// their own memory.
+/// Returns the number of bytes that a generator allocates for its table and its true parameters; 0
+/// for files, because their readers limit their own memory.
 struct GeneratedBytes {
   std::uint64_t operator()(const DigitsSource& s) const { return 4 * s.n * (28 * 28 + 1); }
   std::uint64_t operator()(const LinearSource& s) const { return 4 * (s.n + 1) * (s.d + 1); }
@@ -27,7 +27,8 @@ struct GeneratedBytes {
   std::uint64_t operator()(const auto& /*files*/) const { return 0; }
 };
 
-/// Reads or generates `source`. Refuses a table that would take too much memory.
+/// Reads the files of `source`, or generates its rows. Refuses a table that would take too much
+/// memory.
 Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
   if (const auto bytes = std::visit(GeneratedBytes{}, source.kind))
     if (auto fits = ReadBudget{source.print()}.check_total(bytes); !fits)
@@ -57,7 +58,8 @@ Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
 
 bool is_sparse(const RawTable& raw) { return std::holds_alternative<Table::Sparse>(raw.x); }
 
-/// Refuses test ratings that come from another random matrix than the training ratings.
+/// Refuses generated test ratings if their random matrix differs from that of the training ratings:
+/// the users, items and rank of both sources must be equal.
 Result<void> check_same_ratings_matrix(const Source& train, const Source& test) {
   const auto* train_ratings = std::get_if<RatingsSource>(&train.kind);
   const auto* test_ratings = std::get_if<RatingsSource>(&test.kind);
@@ -92,7 +94,8 @@ Result<void> check_task(const RawTable& test, const RawTable& train, const Label
                train.source + " has " + (has_values ? "classes" : "real targets")};
 }
 
-/// Fills in features=N and base=0|1, which the user left out for the test, from the training data.
+/// Fills in the options that the user left out of a LIBSVM test source: features=N as the training
+/// source has it, and base=0|1 as the training data have it.
 void inherit(const LibsvmSource& train, const RawTable& raw, LibsvmSource& test) {
   if (test.features == 0) test.features = train.features;
   if (test.base) return;
@@ -100,8 +103,8 @@ void inherit(const LibsvmSource& train, const RawTable& raw, LibsvmSource& test)
   test.base_decided_by = train.file;
 }
 
-/// Makes the reader of the test file expect the columns, categories and classes of the training
-/// data.
+/// Makes the reader of a CSV test file expect the columns, categories and classes of the training
+/// data. Does nothing if the training data are sparse.
 void inherit(const RawTable& raw, const Labelling& labelling, CsvSource& test) {
   if (is_sparse(raw)) return;
   auto training_table = std::make_shared<Table>(raw.features, labelling.classes, Table::Dense{},
@@ -111,8 +114,9 @@ void inherit(const RawTable& raw, const Labelling& labelling, CsvSource& test) {
   test.training_table = std::move(training_table);
 }
 
-/// Returns `test` with the options that the user left out, which are taken from the training data.
-/// `train`, `raw` and `labelling` are the training data's source, content and labelling.
+/// Returns `test` with the options that the user left out, taken from the training data, and with
+/// the facts about the training data that the reader of `test` needs. `train`, `raw` and
+/// `labelling` are the source, the rows and the labelling of the training data.
 Source fill_in_options(const Source& train, const RawTable& raw, const Labelling& labelling,
                        Source test) {
   inherit_options(train, test);
@@ -129,7 +133,8 @@ Source fill_in_options(const Source& train, const RawTable& raw, const Labelling
   return test;
 }
 
-/// Loads one source. `labelling` decides what its labels mean; if absent, it is inferred from them.
+/// Loads one source. `labelling` decides what its labels mean. If it is absent, infer_labelling()
+/// decides that.
 Result<Table> load_part(const Source& source, std::uint64_t seed, Part part,
                         const std::optional<Labelling>& labelling) {
   auto raw = read_raw(source, seed, part);

@@ -10,9 +10,9 @@
 
 namespace starling::models {
 
-/// Allocates uninitialised spans, aligned to 64 bytes, that are valid until reset(). reset() keeps
-/// the memory, so that a loop of equal steps calls the system's allocator only in its first
-/// iteration.
+/// Allocates uninitialised spans, aligned to 64 bytes, that are valid until reset(), or rewind() to
+/// an earlier mark. Both keep the memory, so that a loop of equal steps calls the system's
+/// allocator only in its first iteration.
 class Arena {
  public:
   /// Returns a span of `count` elements. Throws std::bad_alloc.
@@ -20,6 +20,18 @@ class Arena {
   [[nodiscard]] std::span<T> allocate(std::size_t count) {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= alignment);
     return {static_cast<T*>(allocate_bytes(count * sizeof(T))), count};
+  }
+
+  /// A point in the sequence of allocations.
+  struct Mark {
+    std::size_t block;
+    std::size_t used_bytes;
+  };
+  [[nodiscard]] Mark mark() const noexcept { return {current_block_, used_bytes_}; }
+  /// Invalidates the spans that allocate() has returned since `mark`.
+  void rewind(const Mark& mark) noexcept {
+    current_block_ = mark.block;
+    used_bytes_ = mark.used_bytes;
   }
 
   /// Invalidates all spans that allocate() has returned.
@@ -59,7 +71,7 @@ class Arena {
   }
 
   std::vector<Block> blocks_;
-  /// The index of the block from which take() allocates now, and its bytes that are in use.
+  /// The index of the block from which allocate() takes memory now, and its bytes that are in use.
   std::size_t current_block_ = 0;
   std::size_t used_bytes_ = 0;
 };

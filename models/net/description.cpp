@@ -130,4 +130,11 @@ std::string print_layers(const std::vector<ParsedLayer>& layers) {
   return text;
 }
 
+std::string print(const NetDescription& description) {
+  std::string text = "net:";
+  if (!description.input.empty()) text += "input=" + print_shape(description.input) + ",";
+  if (!description.loss.empty()) text += "loss=" + description.loss + ",";
+  return text + "layers=" + print_layers(description.layers);
+}
+
 }  // namespace starling::models

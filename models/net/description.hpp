@@ -52,4 +52,8 @@ struct NetDescription {
   bool operator==(const NetDescription&) const = default;
 };
 
+/// Returns `net:`, the shape and the loss if they are set, and the layers: a model's text from
+/// which Net::parse() makes the net without a file.
+[[nodiscard]] std::string print(const NetDescription& description);
+
 }  // namespace starling::models

@@ -155,13 +155,9 @@ Result<void> Net<T>::check_shapes(const Table& data) const {
 
 template <class T>
 std::string Net<T>::print() const {
-  const std::string input = "input=" + print_shape(description_.input);
-  if (name_ != "net") {
-    const bool is_default = description_.input == guess_image(features_);
-    return is_default ? name_ : name_ + ":" + input;
-  }
-  return "net:" + input + ",loss=" + description_.loss +
-         ",layers=" + print_layers(description_.layers);
+  if (name_ == "net") return models::print(description_);
+  const bool is_default = description_.input == guess_image(features_);
+  return is_default ? name_ : name_ + ":input=" + print_shape(description_.input);
 }
 
 template <class T>
@@ -221,7 +217,9 @@ double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, st
   const RowReader<T> reader{data, batch.size(), outputs_for_gathering, context.arena};
   const T weight = T{1} / static_cast<T>(batch.size());
   Accumulator sums;
+  const Arena::Mark mark = context.arena.mark();
   for_each_micro_batch(batch, [&](Batch micro_batch) {
+    context.arena.rewind(mark);
     const Rows<T> x = reader.read(micro_batch);
     MicroBatchState state =
         forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, context);
@@ -250,7 +248,9 @@ Accumulator Net<T>::accumulate(std::span<const T> w, const Table& data, Batch ba
                                ComputeContext& context) const {
   const RowReader<T> reader{data, batch.size(), outputs_for_gathering, context.arena};
   Accumulator sums;
+  const Arena::Mark mark = context.arena.mark();
   for_each_micro_batch(batch, [&](Batch micro_batch) {
+    context.arena.rewind(mark);
     const Rows<T> x = reader.read(micro_batch);
     const MicroBatchState state =
         forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, context);
@@ -282,7 +282,9 @@ void Net<T>::scores(std::span<const T> w, const Table& data, Batch batch, Comput
     return;
   }
   const RowReader<T> reader{data, batch.size(), outputs_for_gathering, context.arena};
+  const Arena::Mark mark = context.arena.mark();
   for_each_micro_batch(batch, [&](Batch micro_batch) {
+    context.arena.rewind(mark);
     const Rows<T> x = reader.read(micro_batch);
     const MicroBatchState state =
         forward(w, micro_batch.size(), {x.values, micro_batch.size() * features_}, context);

@@ -32,7 +32,7 @@ constexpr const char* option_of(std::size_t column) { return column == 0 ? "user
 
 Error id_error(float id, std::size_t row, std::size_t column, std::size_t bound) {
   const std::string where = std::string{"mf: the "} + (column == 0 ? "user" : "item") +
-                            " id in row " + std::to_string(row);
+                            " id in row " + std::to_string(row + 1);
   const std::string valid = std::to_string(bound - 1);
   if (!(id >= 0 && id < static_cast<float>(ids_max) && id == std::floor(id)))
     return Error{where + " is not a whole number from 0 to " + valid};

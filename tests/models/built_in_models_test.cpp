@@ -77,11 +77,11 @@ TEST(BuiltInModels, RefusesUnsuitableTrainingData) {
             "mf needs dense rows (user, item), the data has sparse ones");
   const Table fractional_id{2, 0, Table::Dense{{0, 1, 2, 1.5F}}, {3, 5}};
   EXPECT_EQ(error_of("mf", fractional_id),
-            "mf: the item id in row 1 is not a whole number from 0 to 16777215");
+            "mf: the item id in row 2 is not a whole number from 0 to 16777215");
   const Table large_id{2, 0, Table::Dense{{0, 1, 7, 1}}, {3, 5}};
   EXPECT_EQ(
       error_of("mf:users=7", large_id),
-      "mf: the user id in row 1 is 7, but the model has ids from 0 to 6; valid: mf:users=N with N "
+      "mf: the user id in row 2 is 7, but the model has ids from 0 to 6; valid: mf:users=N with N "
       "above the largest id of all data");
 }
 
@@ -112,7 +112,7 @@ TEST(BuiltInModels, RefuseDataThatDiffersFromTheTrainingData) {
   const Table ratings{2, 0, Table::Dense{{0, 4, 2, 1}}, {3, 5}};
   EXPECT_EQ(
       refused("mf", ratings, Table{2, 0, Table::Dense{{3, 0}}, {1}}),
-      "mf: the user id in row 0 is 3, but the model has ids from 0 to 2; valid: mf:users=N with N "
+      "mf: the user id in row 1 is 3, but the model has ids from 0 to 2; valid: mf:users=N with N "
       "above the largest id of all data");
 }
 

@@ -123,6 +123,25 @@ TEST(SteadyState, WarmGradientsAllocateNothing) {
   expect_only_dnnl_allocates("mlp:9-33-1", sparse_table(700, 9, 0));
 }
 
+/// A net computes a large batch in parts of 256 rows, which use the same memory one after the
+/// other.
+TEST(SteadyState, NetsNeedNoMoreMemoryForMoreParts) {
+  const auto model =
+      parse_model<float>("net:layers=dense 500; relu; dense 4", dense_table(8, 9, 4)).value();
+  const auto w = draw_parameters(model);
+  std::vector<float> g(w.size());
+  const auto blocks_for = [&](std::size_t rows) {
+    const Table data = dense_table(rows, 9, 4);
+    const auto batch = all_rows(data);
+    Arena arena;
+    const std::size_t before = allocations;
+    gradient<float>(model, w, data, batch, g, arena);
+    return allocations - before;
+  };
+  (void)blocks_for(512);  // the first call also allocates what later ones share
+  EXPECT_EQ(blocks_for(4096), blocks_for(512));
+}
+
 TEST(SteadyState, WarmNetsAllocateOnlyOneDnnsArgumentLists) {
   expect_only_dnnl_allocates(
       "net:layers=dense 33; batch-norm; gelu; residual(dense 33; tanh); dense 4",

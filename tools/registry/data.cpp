@@ -242,6 +242,18 @@ Result<AnyData> load_test_data(const Registry& registry, const std::string& text
     if (!data) return data;
     if (auto valid = check_class_numbering(*data, labelling); !valid)
       return std::move(valid).error().within(text);
+    // A test set need not hold the last classes, but a model may predict them.
+    const models::Table* table = data->table();
+    if (table != nullptr && labelling && table->classes() > 0 &&
+        table->classes() < labelling->classes) {
+      const auto& names = table->labelling.names;
+      if (names.size() > labelling->names.size() ||
+          !std::equal(names.begin(), names.end(), labelling->names.begin()))
+        return Error{"its classes have other names than those of the training data"}.within(text);
+      models::Table labelled = *table;
+      labelled.labelling = *labelling;
+      return AnyData::of(std::move(labelled));
+    }
     return data;
   }
   models::Source source = models::Source::parse(text).value();

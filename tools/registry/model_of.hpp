@@ -159,7 +159,7 @@ class ModelOf final : public AnyModel {
       std::vector<T> chunk_scores;
       models::Arena arena;
       const D& samples = *data.as<D>();
-      models::for_each_chunk(samples, arena, [&](models::Batch rows, auto& context) {
+      models::for_each_batch(samples, arena, [&](models::Batch rows, auto& context) {
         chunk_scores.assign(rows.size() * result.columns, T{});
         model_.scores(values(w), samples, rows, context, chunk_scores);
         for (const T score : chunk_scores) result.values.push_back(static_cast<float>(score));

@@ -10,7 +10,8 @@
 namespace starling::program {
 namespace {
 
-/// Computes the metrics of real targets in the unit of the data's source, before any scaling.
+/// Computes the metrics of real targets in the unit of the data's source: first undoes the scaling
+/// of the labels and of the predictions.
 RegressionMetrics unscaled_regression_metrics(const models::Table& table,
                                               const std::vector<float>& predictions) {
   const auto unscaled = [&](float value) {
@@ -25,8 +26,8 @@ RegressionMetrics unscaled_regression_metrics(const models::Table& table,
   return regression_metrics(labels, predicted);
 }
 
-/// Returns a score for each sample: the more likely class 1 of two, the higher the score. Returns
-/// nothing if the model has no such score.
+/// Returns one score for each sample of two classes. A higher score means that class 1 is more
+/// likely. Returns nothing if the model has no scores of this kind.
 std::optional<std::vector<float>> class_1_scores(const AnyModel& model, const Weights& w,
                                                  const AnyData& data) {
   const auto scores = model.scores(w, data);
@@ -40,7 +41,8 @@ std::optional<std::vector<float>> class_1_scores(const AnyModel& model, const We
   return class_1;
 }
 
-/// Returns the mean of a value over the classes that have samples.
+/// Returns the mean of `value_of_class` over the classes that have samples. An absent value of such
+/// a class counts as 0. Returns nothing if no class has samples.
 std::optional<double> mean_over_classes(const ClassificationMetrics& metrics,
                                         const std::vector<std::optional<double>>& value_of_class) {
   double sum = 0;
@@ -54,15 +56,16 @@ std::optional<double> mean_over_classes(const ClassificationMetrics& metrics,
   return sum / static_cast<double>(counted);
 }
 
-/// Returns the class whose label is written as `label` in the data's source; nothing if there is
-/// none.
+/// Returns the number of the class with the label `label`, as the data's source writes it. Returns
+/// nothing if no class has this label.
 std::optional<std::size_t> class_of(const models::Labelling& labelling, std::string_view label) {
   for (std::size_t c = 0; c < labelling.classes; ++c)
     if (labelling.text(static_cast<float>(c)) == label) return c;
   return std::nullopt;
 }
 
-/// Returns the rows of one sample of each class, or of two samples with different real targets.
+/// Returns the first row of each class. For real targets, returns the first two rows with different
+/// targets. Returns fewer rows if the table does not have so many.
 std::vector<std::uint32_t> pick_samples(const models::Table& table) {
   std::vector<std::uint32_t> rows;
   std::vector<float> seen;
@@ -139,7 +142,8 @@ std::optional<double> metric_of(const PredictionMetrics& metrics,
 std::vector<std::string> metric_names(const AnyModel& model, const AnyData& data) {
   const models::Table* table = data.table();
   if (table == nullptr) return {};
-  // The metrics that have a value for a few samples and a model of zeros have one for all data.
+  // Uses a few samples and parameters of 0, because that is fast. This assumes that the same
+  // metrics have values for all data and for other parameters.
   const AnyData few_samples = data.select(pick_samples(*table));
   const PredictionMetrics metrics = prediction_metrics(model, zeros(model), few_samples);
   std::vector<std::string> names;

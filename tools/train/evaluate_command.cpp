@@ -144,7 +144,11 @@ std::string prediction_text(const LoadedModel& loaded, double label) {
 
 /// Returns the text of a label that labels_of() returned.
 std::string label_text(const LoadedModel& loaded, double label) {
-  return loaded.labelling.names.empty() ? print_number(label) : prediction_text(loaded, label);
+  if (!loaded.labelling.names.empty()) return prediction_text(loaded, label);
+  if (loaded.labelling.classes > 0 && label == std::trunc(label))
+    return std::to_string(std::llround(label));
+  return loaded.data.table() != nullptr ? print_float(static_cast<float>(label))
+                                        : print_number(label);
 }
 
 nlohmann::ordered_json json_or_null(const std::optional<double>& value) {

@@ -1,6 +1,8 @@
-/// Internal: runs an optimiser on a device. One kernel clips the gradient, adds weight decay and
-/// updates all parameters, also the untrained ones. If the gradient's norm is clipped, two kernels
-/// compute the norm first. Not thread-safe.
+/// Internal: updates parameters by a gradient on a device. One kernel clips the gradient, adds
+/// weight decay, and applies the optimizer's rule to the trained parameters. To an untrained
+/// parameter, such as a running mean, it adds the gradient times StagedUpdate::share. If the clip
+/// rule limits the gradient's norm, two kernels first compute the factor that clips it. Not
+/// thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -12,31 +14,38 @@
 
 namespace starling::models::cuda {
 
-/// An optimiser with its state on the current device.
+/// An optimizer, and its slots in the memory of the device that is current in the constructor.
 class DeviceUpdate {
  public:
-  /// The optimiser's state is initially zero. Throws Failure. Requires: a valid optimiser, and the
-  /// parameters of a model.
+  /// Allocates the optimizer's slots and sets them to 0. Throws Failure if a call of CUDA fails, as
+  /// when there is too little memory. `parameters` are all parameters of a model, in the order of
+  /// the parameter vector. Requires: `optimizer` and `clip` are valid.
   DeviceUpdate(const Optimizer& optimizer, const Clip& clip,
                const std::vector<Parameter>& parameters);
 
-  /// Puts one update of the parameters w by the gradient g into the context's stream. All pointers
-  /// are to the device's memory.
+  /// Adds the kernels of one update to the context's stream: they update the parameters `w` by the
+  /// gradient `g`, with the learning rate and the other values of `staged`. All pointers are to the
+  /// device's memory, which the kernels read when they run, also if the call was recorded as a
+  /// graph. Throws Failure if a kernel cannot be launched.
   void apply(const Context& context, const StagedUpdate* staged, const float* g, float* w);
 
  private:
-  /// The number of blocks of threads: one for each segment.
+  /// Returns the number of thread blocks of a kernel that reads all segments: one for each segment.
   [[nodiscard]] unsigned blocks() const { return static_cast<unsigned>(segments_.size()); }
 
   Optimizer optimizer_;
   ClipBounds clip_;
   /// The number of elements of all parameters.
   std::size_t total_ = 0;
+  /// The pieces of the parameter vector. One thread block handles each of them.
   DeviceArray<Segment> segments_;
+  /// The optimizer's slots, each of total_ elements, one after the other.
   DeviceArray<float> state_;
-  /// The sum of squares of each segment, if the gradient's norm is clipped.
+  /// For each segment, the sum of the squares of its gradient; 0 if the segment is not trained.
+  /// Empty unless the clip rule limits the gradient's norm.
   DeviceArray<double> squares_;
-  /// The factor that clips the gradient's norm.
+  /// One element: the factor by which the update multiplies the gradient, so that its norm is
+  /// within the limit. Empty unless the clip rule limits the norm.
   DeviceArray<float> factor_;
 };
 

@@ -111,6 +111,21 @@ CsvRows::CsvRows(const CsvSource& source, InputFile file)
       lines_(std::move(file)),
       budget_(source.file) {}
 
+/// Returns what the training data's option `header` says of the first row of test data: `no` that
+/// it is no header, `yes` that it is one if it names all columns of the training data.
+std::optional<bool> CsvRows::training_header(const Cells& first) const {
+  const CsvSource* const training = source_.training_source.get();
+  if (training == nullptr || !training->header) return std::nullopt;
+  if (!*training->header) return false;
+  const Table* const table = source_.training_table.get();
+  if (table == nullptr || !table->encoding) return std::nullopt;
+  const auto is_named = [&](const Column& column) {
+    return std::ranges::find(first, std::string_view{column.name}) != first.end();
+  };
+  if (std::ranges::all_of(table->encoding->columns, is_named)) return true;
+  return std::nullopt;
+}
+
 Result<void> CsvRows::read_first() {
   const auto cells = read_line();
   if (!cells) return cells.error();
@@ -121,7 +136,9 @@ Result<void> CsvRows::read_first() {
   const auto is_text = [&](std::string_view c) {
     return read_number(source_, c, ignored) == CellKind::text;
   };
-  if (source_.header.value_or(std::ranges::all_of(first, is_text)))
+  const bool is_header =
+      source_.header.value_or(training_header(first).value_or(std::ranges::all_of(first, is_text)));
+  if (is_header)
     for (const std::string_view name : first) header_.push_back(printable(std::string{name}));
   else
     pending_row_ = &first;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,7 @@ class CsvRows {
   CsvRows(const CsvSource& source, InputFile file);
   /// Reads the first row into header_ if it is a header; else keeps it for next().
   Result<void> read_first();
+  [[nodiscard]] std::optional<bool> training_header(const Cells& first) const;
   /// Returns the cells of the next line that is neither blank nor a comment; null at the end of the
   /// file.
   Result<const Cells*> read_line();

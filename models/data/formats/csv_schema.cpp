@@ -146,7 +146,12 @@ CsvSchema default_schema(const CsvSource& source, const CsvRows& rows, const Csv
       schema.encoding->label = rows.header()[columns.label];
   }
   schema.encoding->fills = missing_policy(source) == Missing::mean;
-  if (source.training_table != nullptr) schema.classes = source.training_table->labelling.names;
+  // Names that are all numbers are labels that were read as numbers. to_table() finds the class of
+  // such a label by its value, so that 2 and 2.0 are the same class.
+  const auto is_number = [](const std::string& name) { return bool{parse_number(name)}; };
+  if (source.training_table != nullptr &&
+      !std::ranges::all_of(source.training_table->labelling.names, is_number))
+    schema.classes = source.training_table->labelling.names;
   return schema;
 }
 

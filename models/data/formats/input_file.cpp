@@ -62,7 +62,14 @@ struct InputFile::State {
 };
 
 Result<void> InputFile::State::detect_gzip() {
-  if (auto filled_input = fill(); !filled_input) return std::move(filled_input).error();
+  // A pipe may give its first bytes one by one.
+  while (filled < 2) {
+    const auto got = file.read(std::span{input}.subspan(filled));
+    if (!got) return got.error();
+    if (*got == 0) break;
+    filled += *got;
+    file_bytes_read += *got;
+  }
   const auto head = unused_input();
   if (head.size() < 2 || head[0] != std::byte{0x1f} || head[1] != std::byte{0x8b}) return {};
   if (inflateInit2(&stream, gzip_window_bits) != Z_OK) return error("no memory to decompress it");

@@ -52,7 +52,7 @@ Error bad_label(const RawTable& raw, std::size_t row, const std::string& valid) 
 Labelling named_by_numbers(const std::vector<float>& distinct) {
   Labelling labelling{.classes = distinct.size()};
   for (const float label : distinct)
-    labelling.names.push_back(print_number(static_cast<double>(label)));
+    labelling.names.push_back(std::to_string(static_cast<std::size_t>(label)));
   return labelling;
 }
 

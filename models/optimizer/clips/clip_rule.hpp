@@ -27,13 +27,13 @@ concept ClipRule = Alternative<C> &&
   { clip.apply(doubles) } -> std::same_as<double>;
 };
 
-/// Reads a limit above 0, the only option of the clip rule C.
+/// Reads a limit that is above 0 also as a float, the only option of the clip rule C.
 template <class C>
 [[nodiscard]] double read_limit(SpecReader& reader) {
   const std::string limit_text = reader.positional();
   const auto limit = parse_number(limit_text);
-  if (limit && *limit > 0) return *limit;
-  reader.refuse("the limit '" + limit_text + "' must be a number above 0, e.g. " +
+  if (limit && static_cast<float>(*limit) > 0) return *limit;
+  reader.refuse("the limit '" + limit_text + "' must be a number above 1e-45, e.g. " +
                 std::string{C::example});
   return 0;
 }

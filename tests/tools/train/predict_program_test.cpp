@@ -1,5 +1,6 @@
 /// Runs `predict` and `evaluate` with saved models: rows without labels, ids, probabilities,
 /// figures.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +41,42 @@ TEST_F(SavedModel, TakesAFileWithOnlyFeatureColumnsAsUnlabelled) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "index,prediction\n0,1\n1,3\n");
   EXPECT_EQ(run("predict m --data csv:new.csv,label=none").out, ran.out);
+}
+
+/// The first row of the new file has only texts, and is no header, as in the training file.
+TEST_F(SavedModel, ReadsTheFirstRowAsTheTrainingDataSay) {
+  std::string rows;
+  for (int i = 0; i < 40; ++i) rows += i % 2 == 0 ? "red,round,apple\n" : "yellow,long,banana\n";
+  folder_.write("fruit.csv", rows);
+  ASSERT_EQ(run("train --data csv:fruit.csv,header=no --quiet --save f").code, 0);
+  folder_.write("new.csv", "yellow,long\nred,round\nred,round\n");
+  const ProgramResult ran = run("predict f --data csv:new.csv");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "index,prediction\n0,banana\n1,apple\n2,apple\n");
+}
+
+/// The names of the columns are numbers, which would not be taken for a header without being told.
+TEST_F(SavedModel, ReadsAHeaderOfNumbersAsTheTrainingDataSay) {
+  std::string rows = "2001,2002,growth\n";
+  for (int i = 0; i < 40; ++i) rows += std::to_string(i) + ",1," + std::to_string(2 * i) + "\n";
+  folder_.write("years.csv", rows);
+  ASSERT_EQ(run("train --data csv:years.csv,header=yes --quiet --save g").code, 0);
+  folder_.write("new.csv", "2001,2002\n3,1\n4,1\n");
+  const ProgramResult ran = run("predict g --data csv:new.csv");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(std::ranges::count(ran.out, '\n'), 3) << ran.out;
+}
+
+TEST_F(SavedModel, NamesClassesThatAreLargeNumbersAsTheFileDoes) {
+  std::string rows = "x,code\n";
+  for (int i = 0; i < 60; ++i)
+    rows += std::to_string(i) + ',' + std::to_string(100'000 * (i / 20 + 1)) + '\n';
+  folder_.write("codes.csv", rows);
+  const ProgramResult trained =
+      run("train --data csv:codes.csv,task=class --test csv:codes.csv --quiet --save h");
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  folder_.write("new.csv", "x\n0\n59\n");
+  EXPECT_EQ(run("predict h --data csv:new.csv").out, "index,prediction\n0,100000\n1,300000\n");
 }
 
 TEST_F(SavedModel, RefusesTablesWithOtherFeatures) {
