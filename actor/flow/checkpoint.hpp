@@ -1,4 +1,4 @@
-/// Checkpoints: data sets in files, which outlive the program. Blocking.
+/// Checkpoints: the records of sets, written to files that outlive the program. Blocking.
 ///
 ///     auto words = engine.text(paths)->flat_map(words_of).reduce_by_key(std::plus<>{});
 ///     auto saved = checkpoint(words, "/data/words");  // computed and written, or only read
@@ -19,7 +19,8 @@
 
 namespace starling::flow {
 
-/// The records in the files of a checkpoint, each of which is one part. Thread-safe.
+/// A chain (chain.hpp) that reads the records of a checkpoint. Each file holds one part.
+/// Thread-safe.
 template <class T>
 class CheckpointChain {
  public:
@@ -58,12 +59,13 @@ class CheckpointChain {
 
 namespace detail {
 
-/// One task beside the parts of a data set, which may read the outputs of a stage.
-class CheckpointStep {
+/// The chain of a stage that has one task and no records: the task finds or commits a checkpoint.
+/// It reads the outputs of the stage `read`, if that is not null.
+class SingleTaskChain {
  public:
   using Value = bool;
 
-  explicit CheckpointStep(const char* name, StagePtr read = nullptr)
+  explicit SingleTaskChain(const char* name, StagePtr read = nullptr)
       : name_(name), read_(std::move(read)) {}
 
   [[nodiscard]] Part parts() const { return 1; }
@@ -82,12 +84,13 @@ class CheckpointStep {
   StagePtr read_;
 };
 
-/// Runs `find()`, which returns a CheckpointSearch, as a task, so that all members of a job have
-/// the same result, also those that ask when the folder is written.
+/// Runs `find()`, which returns a CheckpointSearch, as one task, so that all members of a job use
+/// the same result. A member that calls this later gets this result too, even if another member has
+/// written the folder meanwhile.
 template <class F>
 [[nodiscard]] Result<CheckpointSearch> search(Runner& runner, const F& find) {
-  auto found = runner.run(make_stage(CheckpointStep{"checkpoint"}, "find",
-                                     [find](Task&, const CheckpointStep&) { return find(); }));
+  auto found = runner.run(make_stage(SingleTaskChain{"checkpoint"}, "find",
+                                     [find](Task&, const SingleTaskChain&) { return find(); }));
   if (!found) return std::move(found).error();
   CheckpointSearch result = *static_cast<const CheckpointSearch*>(found->front().get());
   if (!result.error.empty()) return Error{result.error};
@@ -98,7 +101,8 @@ template <class F>
 template <class T, class C>
 [[nodiscard]] Result<CheckpointManifest> write_checkpoint(const Set<T, C>& set,
                                                           const CheckpointSearch& search) {
-  // Only tasks report that it could not be opened: a member without tasks may do without.
+  // If the temporary folder cannot be opened, the tasks fail, not this call: a member that runs no
+  // task does not need the folder.
   auto output = open_checkpoint(search);
   const auto writer = [&output]() -> OutputFolder& {
     if (!output) throw TaskFailure{output.error()};
@@ -118,7 +122,7 @@ template <class T, class C>
     return file.records();
   };
   const StagePtr written = make_stage(set.chain(), "checkpoint", write);
-  const auto commit = [writer, written, &search](Task& task, const CheckpointStep&) {
+  const auto commit = [writer, written, &search](Task& task, const SingleTaskChain&) {
     std::uint64_t records = 0;
     const auto counts = task.outputs<std::uint64_t>(written);
     for (const std::uint64_t* count : counts) records += *count;
@@ -126,14 +130,15 @@ template <class T, class C>
     return manifest;
   };
   auto done =
-      set.runner()->run(make_stage(CheckpointStep{"checkpoint", written}, "commit", commit));
+      set.runner()->run(make_stage(SingleTaskChain{"checkpoint", written}, "commit", commit));
   if (!done) return std::move(done).error();
   return *static_cast<const CheckpointManifest*>(done->front().get());
 }
 
-/// Reads the checkpoint that was found, or writes it.
+/// Returns a set that reads the checkpoint. If `search` has not found one, first computes `set` and
+/// writes its checkpoint.
 template <class T, class C>
-[[nodiscard]] Result<Set<T, CheckpointChain<T>>> read_or_write(const Set<T, C>& set,
+[[nodiscard]] Result<Set<T, CheckpointChain<T>>> find_or_write(const Set<T, C>& set,
                                                                const CheckpointSearch& search) {
   auto manifest =
       search.found ? Result<CheckpointManifest>{*search.found} : write_checkpoint(set, search);
@@ -154,17 +159,19 @@ template <class T, class C>
 
 }  // namespace detail
 
-/// Computes the set and writes it into a new folder, a file for each part. Returns the same records
-/// as a set that reads these files, so later plans begin there. The folder appears complete or not
-/// at all.
+/// Computes the set and writes its records into a new folder, one file for each part. Returns a set
+/// that reads these files and has the same records, so later plans begin at the files. The folder
+/// appears complete or not at all.
 ///
-/// A folder that has the checkpoint of the same set is read instead, so a program that was stopped
-/// resumes from there. A set is the same if it has the same operations on the same sources, parts,
-/// type of records and `key`. Functions cannot be compared: all that they depend on, such as the
-/// options of the program, belongs into `key`.
+/// If the folder already holds the checkpoint of the same set, nothing is computed, and the
+/// returned set reads that checkpoint: so a program that was stopped resumes from it. Two sets are
+/// the same if their operations, sources, numbers of parts, types of records and `key` are equal;
+/// docs/map-reduce.md says how sources are compared. Functions are not compared: put everything
+/// that they depend on, such as options of the program, into `key`.
 ///
-/// Returns an Error if the folder holds anything else, or if it cannot be written. On several
-/// nodes, it must be on a file system that all of them share.
+/// Returns an Error if the folder exists and does not hold the checkpoint of this set (an empty
+/// folder does not), if the folder cannot be written, or if a task fails. On several nodes, the
+/// folder must be on a file system that all of them share.
 template <class T, class C>
 [[nodiscard]] Result<Set<T, CheckpointChain<T>>> checkpoint(const Set<T, C>& set,
                                                             const std::string& folder,
@@ -172,23 +179,25 @@ template <class T, class C>
   const auto found = detail::search(
       *set.runner(), [&] { return find_checkpoint(folder, detail::identity_of(set, key)); });
   if (!found) return found.error();
-  return detail::read_or_write(set, *found);
+  return detail::find_or_write(set, *found);
 }
 
 struct IterateCheckpoints {
-  /// Gets a folder for each of the last two checkpoints, such as `round-20`.
+  /// The folder of the checkpoints. The last two have a subfolder each, which is named for the
+  /// number of finished iterations, such as `round-20`.
   std::string folder;
-  /// The iterations from one checkpoint to the next; above 0.
+  /// The number of iterations from one checkpoint to the next; at least 1.
   std::uint32_t every = 10;
-  /// As in checkpoint().
+  /// As in checkpoint(). The operations of `step` are not compared either, so the key must change
+  /// when `step`, or anything that it depends on, changes.
   std::string key = {};
 };
 
-/// Does what `set.iterate(iterations, step)` does, and writes a checkpoint after each
-/// `checkpoints.every` iterations; keeps the last two. So a program that was stopped resumes from
-/// the last of them, and the plans of later iterations do not have the iterations before it. `step`
-/// is not called for iterations before the last checkpoint. It may keep no set of an earlier
-/// iteration.
+/// Does what `set.iterate(iterations, step)` does. Also writes a checkpoint whenever the number of
+/// finished iterations is a multiple of `checkpoints.every`, and keeps the last two checkpoints. A
+/// program that was stopped resumes from the last checkpoint, and does not call `step` for the
+/// iterations before it. The plans of later iterations begin at the last checkpoint. `step` must
+/// not keep a set of an earlier iteration, because that set may read files that are removed.
 template <class T, class C, class F>
 [[nodiscard]] Result<Set<T>> iterate(const Set<T, C>& set, std::uint32_t iterations, const F& step,
                                      const IterateCheckpoints& checkpoints) {
@@ -216,7 +225,7 @@ template <class T, class C, class F>
                              identity_of_iteration(start, end));
     });
     if (!found) return found.error();
-    const auto saved = detail::read_or_write(*next, *found);
+    const auto saved = detail::find_or_write(*next, *found);
     if (!saved) return saved.error();
     current = *saved;
     iteration = end;

@@ -101,7 +101,7 @@ class MapReduce {
   }
 
   [[nodiscard]] const MapReduceOptions& options() const { return options_; }
-  /// The reasons why text() has skipped files so far, each of which begins with the file's path.
+  /// An error message for each file that text() has skipped. It names the file and the reason.
   [[nodiscard]] std::vector<Error> skipped_files() const;
   /// The bytes that all jobs together have spilled so far.
   [[nodiscard]] std::uint64_t spilled_bytes() const;

@@ -135,6 +135,8 @@ void read_plain(const TextSplit& split, const LineSink& sink) {
           remove_line_end(line);
           if (!sink(line)) return;
         }
+        if (scanner.offset() < split.end)
+          throw std::runtime_error{"the file has become shorter since the flow began"};
       },
       [&] { return split.path + ":" + std::to_string(line_number(file, line_at)); });
 }

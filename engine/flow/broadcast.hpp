@@ -1,4 +1,5 @@
-/// A value that all tasks read, such as a table for a lookup. Thread-safe.
+/// Broadcast holds a constant value that all tasks of a flow read, such as a lookup table.
+/// Thread-safe.
 #pragma once
 
 #include <memory>
@@ -8,8 +9,9 @@
 
 namespace starling::flow {
 
-/// Copies share one value, so a function that holds a Broadcast is cheap to copy. On several nodes,
-/// the program of each member makes the value itself.
+/// Copies share one value, so a function that holds a Broadcast is cheap to copy. Nothing is sent:
+/// on several nodes, the program of each member makes the value itself, and all members must make
+/// equal values. T must be a Record (kinds.hpp).
 template <class T>
 class Broadcast {
  public:

@@ -175,9 +175,17 @@ class Set {
     return make(CacheChain<T>{cache_stage(chain_), "cache", chain_.parts()});
   }
   /// Applies `step(set, iteration)`, which returns a Set<T>, `iterations` times. Computes and
-  /// caches the set after each iteration, and releases the one before.
+  /// caches the set after each iteration, and releases the one before. A program that calls
+  /// iterate(1, ...) in a loop releases nothing on nodes.
   template <class F>
   [[nodiscard]] Result<Set<T>> iterate(std::uint32_t iterations, const F& step) const {
+    return iterate(iterations, step, [](const Set<T>&) { return Result<bool>{true}; });
+  }
+  /// The same, but ends after an iteration for whose set `goes_on(set)`, which may run actions,
+  /// returns false, or with its Error.
+  template <class F, class G>
+  [[nodiscard]] Result<Set<T>> iterate(std::uint32_t iterations, const F& step,
+                                       const G& goes_on) const {
     static_assert(std::is_invocable_r_v<Set<T>, const F&, const Set<T>&, std::uint32_t>,
                   "the function of iterate() makes a set of a set: "
                   "`Set<T> step(const Set<T>& set, std::uint32_t iteration)`");
@@ -189,6 +197,9 @@ class Set {
       if (!kept) return std::move(kept).error();
       former = *std::move(kept);
       current = make(CacheChain<T>{former, "iterate", next.parts()});
+      const Result<bool> has_next = goes_on(std::as_const(current));
+      if (!has_next) return has_next.error();
+      if (!*has_next) break;
     }
     return current;
   }

@@ -114,7 +114,7 @@ class FlowContext {
   /// The number of lines of the result, and the first of them.
   [[nodiscard]] std::uint64_t lines() const { return lines_; }
   [[nodiscard]] const std::vector<std::string>& first_lines() const { return first_lines_; }
-  /// The reasons why files were skipped, each of which begins with a file's path.
+  /// An error message for each file that was skipped. It names the file and the reason.
   [[nodiscard]] std::vector<std::string> skipped_files() const {
     std::vector<std::string> reasons;
     for (const Error& error : engine_.skipped_files()) reasons.push_back(error.message);

@@ -20,7 +20,7 @@ struct RunOutcome {
   std::vector<std::string> first_lines;
   /// Numbers of the summary, by name.
   std::vector<std::pair<std::string, double>> figures;
-  /// The reasons why files were skipped, each of which begins with a file's path.
+  /// An error message for each file that was skipped. It names the file and the reason.
   std::vector<std::string> skipped = {};
 };
 

@@ -9,6 +9,7 @@ RecordBytes RecordBytes::copy_of(std::span<const std::byte> bytes) {
   const std::size_t words = (bytes.size() + word_bytes - 1) / word_bytes;
   auto buffer = Buffer::make(words, word_bytes);
   const auto end = std::ranges::copy(bytes, buffer->bytes().begin()).out;
+  // The last word may be longer than the rest of the bytes.
   std::fill(end, buffer->bytes().end(), std::byte{0});
   copy.words = {std::move(buffer), 0, words, nullptr, false};
   return copy;
@@ -17,6 +18,8 @@ RecordBytes RecordBytes::copy_of(std::span<const std::byte> bytes) {
 void Flow::on_configuration(const Context& context, const ConfigurationPtr& next,
                             const ConfigurationPtr& former) {
   const bool is_in_charge = next->coordinator == self_.id;
+  // A new coordinator knows no former configuration: members send it what they have and do
+  // (FlowState).
   if (is_in_charge && !coordinator_) {
     coordinator_.emplace(*options_, executor_);
     coordinator_->on_configuration(context, next, nullptr);

@@ -1,4 +1,4 @@
-/// The result of a flow, for the client that follows it. Plain values.
+/// The result of a flow, which a node sends to a client that asks for it. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 namespace starling::core {
 
 struct FlowResult {
-  /// False if the program has not returned on the node that was asked, or has failed; the other
-  /// fields are empty then.
+  /// True if the program of a member on the answering node has returned without an error. If it is
+  /// false, the other fields have their default values.
   bool is_known = false;
+  /// The number of lines of the whole result, one for each record.
   std::uint64_t lines = 0;
-  /// The first lines, if they were not written to files.
+  /// The first lines of the result, up to a limit. Empty if the result was written to files.
   std::vector<std::string> first_lines;
-  /// Numbers that the flow has found, by name.
+  /// The figures that the program has added, as names and values.
   std::vector<std::pair<std::string, double>> figures;
-  /// The time that the program took.
+  /// The time from the start to the return of the program on the answering node.
   double seconds = 0;
-  /// The reasons why files were skipped, each of which begins with a file's path.
+  /// An error message for each input file that was skipped. It names the file and the reason.
   std::vector<std::string> skipped;
 
   static constexpr auto fields(auto& m) {

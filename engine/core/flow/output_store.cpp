@@ -116,10 +116,13 @@ PieceChunk OutputStore::read_chunk(MemberId reader, const PieceName& piece, std:
 
 /// Each block travels after its size in 4 bytes, so that the receiver finds its end.
 void OutputStore::read_next(Reading& reading, std::uint32_t number, std::size_t bytes_max) {
-  reading.rest.erase(reading.rest.begin(),
-                     reading.rest.begin() + static_cast<std::ptrdiff_t>(reading.sent));
-  reading.sent = 0;
-  while (!reading.is_at_end && reading.rest.size() < bytes_max) {
+  // Erases not at each chunk, because a block may be much larger than a chunk.
+  if (reading.sent >= reading.rest.size() / 2) {
+    reading.rest.erase(reading.rest.begin(),
+                       reading.rest.begin() + static_cast<std::ptrdiff_t>(reading.sent));
+    reading.sent = 0;
+  }
+  while (!reading.is_at_end && reading.rest.size() - reading.sent < bytes_max) {
     const std::vector<std::byte> block = reading.reader->next();
     reading.is_at_end = block.empty();
     if (block.empty()) break;
@@ -127,10 +130,12 @@ void OutputStore::read_next(Reading& reading, std::uint32_t number, std::size_t 
     flow::put(reading.rest, static_cast<std::uint32_t>(block.size()));
     reading.rest.insert(reading.rest.end(), block.begin(), block.end());
   }
-  reading.sent = std::min(bytes_max, reading.rest.size());
+  const std::span rest = std::span{reading.rest}.subspan(reading.sent);
+  const std::span sent = rest.first(std::min(bytes_max, rest.size()));
+  reading.sent += sent.size();
   PieceChunk& chunk = reading.last_chunk;
   chunk.chunk = number;
-  chunk.bytes = RecordBytes::copy_of(std::span{reading.rest}.first(reading.sent));
+  chunk.bytes = RecordBytes::copy_of(sent);
   chunk.is_last = reading.is_at_end && reading.sent == reading.rest.size();
 }
 

@@ -8,14 +8,21 @@
 namespace starling::flow {
 
 Stage::~Stage() {
+  // The functions hold the inputs, too.
+  reads = nullptr;
+  run = nullptr;
+  source_hash = nullptr;
   std::vector<std::shared_ptr<const Stage>> held = std::move(inputs);
   while (!held.empty()) {
     const std::shared_ptr<const Stage> last = std::move(held.back());
     held.pop_back();
     if (!last || last.use_count() > 1) continue;
-    auto& further = const_cast<Stage&>(*last).inputs;
-    held.insert(held.end(), further.begin(), further.end());
-    further.clear();
+    auto& stage = const_cast<Stage&>(*last);
+    stage.reads = nullptr;
+    stage.run = nullptr;
+    stage.source_hash = nullptr;
+    held.insert(held.end(), stage.inputs.begin(), stage.inputs.end());
+    stage.inputs.clear();
   }
 }
 

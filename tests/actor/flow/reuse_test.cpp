@@ -2,6 +2,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 
 #include "tests/actor/flow/flow_cases.hpp"
@@ -42,6 +43,34 @@ TEST(Iterate, AppliesEachRoundOnce) {
   EXPECT_EQ(calls, 12);
   EXPECT_EQ(engine.collection(std::vector{1, 2}).iterate(0, step)->collect().value(),
             (std::vector{1, 2}));
+}
+
+TEST(Iterate, EndsAfterTheRoundThatSaysSo) {
+  const auto engine = make_engine(2);
+  const auto step = [](const Set<int>& set, std::uint32_t) -> Set<int> {
+    return set.map([](int x) { return x + 1; });
+  };
+  int rounds = 0;
+  const auto goes_on = [&](const Set<int>& set) -> Result<bool> {
+    ++rounds;
+    return set.reduce(std::plus<>{}).value() < 10;
+  };
+  const auto set = engine.collection(std::vector{1, 2}).iterate(100, step, goes_on);
+  EXPECT_EQ(set.value().collect().value(), (std::vector{5, 6}));
+  EXPECT_EQ(rounds, 4);
+  const auto failed =
+      engine.collection(std::vector{1}).iterate(3, step, [](const Set<int>&) -> Result<bool> {
+        return Error{"enough"};
+      });
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "enough");
+}
+
+/// Each set holds the one that it was made of.
+TEST(Cache, ManySetsOnOneAnotherAreDestroyedWithoutADeepStack) {
+  const auto engine = make_engine(1);
+  Set<int> set = engine.collection(std::vector{1});
+  for (int i = 0; i < 200'000; ++i) set = set.map([](int x) { return x; }).cache();
 }
 
 TEST(Iterate, ReleasesTheCachesOfEarlierRounds) {

@@ -99,6 +99,23 @@ TEST(Text, ReadsManyFilesPlainAndGzip) {
   EXPECT_EQ(set->parts(), 5U);  // the gzip file is one part
 }
 
+TEST(Text, FailsIfAFileBecomesShorterMeanwhile) {
+  const TextFolder folder;
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += "line " + std::to_string(i) + '\n';
+  const std::string path = folder.write("a.txt", text);
+  const auto engine = make_engine(2);
+  const auto lines = engine.text({path});
+  ASSERT_TRUE(lines);
+  EXPECT_EQ(lines->count().value(), 10'000U);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  const auto count = lines->count();
+  ASSERT_FALSE(count);
+  EXPECT_NE(count.error().message.find("the file has become shorter since the flow began"),
+            std::string::npos)
+      << count.error().message;
+}
+
 TEST(Text, LeavesOutTheHeaderOfEachFile) {
   const TextFolder folder;
   const std::vector<std::string> paths{

@@ -160,17 +160,19 @@ Result<flow::Set<std::string>> PageRank::run(FlowContext& context) const {
   std::uint64_t done_iterations = 0;
   auto sums = sums_of(ranks);
   if (!sums) return sums.error();
-  while (done_iterations < iterations) {
-    auto next = ranks.iterate(1, [&](const Ranks& before, std::uint32_t) {
-      return next_ranks(before, damping, nodes, sums->first);
-    });
-    if (!next) return std::move(next).error();
-    ranks = *std::move(next);
-    ++done_iterations;
-    sums = sums_of(ranks);
-    if (!sums) return sums.error();
-    if (sums->second < tolerance) break;
-  }
+  auto last = ranks.iterate(
+      static_cast<std::uint32_t>(iterations),
+      [&](const Ranks& before, std::uint32_t) {
+        return next_ranks(before, damping, nodes, sums->first);
+      },
+      [&](const Ranks& now) -> Result<bool> {
+        ++done_iterations;
+        sums = sums_of(now);
+        if (!sums) return sums.error();
+        return sums->second >= tolerance;
+      });
+  if (!last) return std::move(last).error();
+  ranks = *std::move(last);
   context.add_figure("nodes", nodes);
   context.add_figure("iterations", static_cast<double>(done_iterations));
   context.add_figure("change", sums->second);
