@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "starling/base/text.hpp"
 #include "starling/base/to_duration.hpp"
@@ -42,7 +43,11 @@ class StepSums {
     for (const auto& number : {begin, duration})
       if (number == event.end() || !number->is_number() || number->get<double>() < 0) return false;
     // A worker is thread `worker` + 1 of the trace.
-    Row& row = rows_[worker->get<std::uint64_t>() - 1];
+    auto& rows = rows_[worker->get<std::uint64_t>() - 1][process_of(event)];
+    const bool begins_anew = !rows.empty() && *name == "start" &&
+                             std::abs(begin->get<double>() - *rows.back().end) >= gap_min_us;
+    if (rows.empty() || begins_anew) rows.emplace_back();
+    Row& row = rows.back();
     const bool follows =
         row.end ? std::abs(begin->get<double>() - *row.end) < gap_min_us : *name == "start";
     row.end = begin->get<double>() + duration->get<double>();
@@ -61,14 +66,15 @@ class StepSums {
   /// may not be.
   [[nodiscard]] StepTrace trace(bool lacks_ends) const {
     StepTrace trace;
-    for (const auto& [worker, row] : rows_) {
-      if (row.microseconds.empty()) continue;
-      RecordedWorker& recorded = trace.emplace_back();
-      recorded.name = std::to_string(worker);
-      const std::uint64_t last = row.microseconds.rbegin()->first;
-      for (const auto& [step, microseconds] : row.microseconds)
-        if (!row.incomplete.contains(step) && !(lacks_ends && step == last))
-          recorded.durations.push_back(std::max(core::Time{1}, to_duration(microseconds * 1e3)));
+    for (const auto& [worker, processes] : rows_) {
+      RecordedWorker recorded{.name = std::to_string(worker), .durations = {}};
+      bool has_steps = false;
+      for (const auto& [process, rows] : processes)
+        for (const Row& row : rows) {
+          has_steps = has_steps || !row.microseconds.empty();
+          add_steps(row, lacks_ends || &row != &rows.back(), recorded);
+        }
+      if (has_steps) trace.push_back(std::move(recorded));
     }
     return trace;
   }
@@ -77,6 +83,7 @@ class StepSums {
   /// Intervals of a worker follow each other, unless some are missing between them.
   static constexpr double gap_min_us = 0.01;
 
+  /// The intervals of one incarnation of a worker in one process.
   struct Row {
     std::map<std::uint64_t, double> microseconds{};
     /// The steps before and after a gap, or at which the row begins without a `start`.
@@ -85,8 +92,26 @@ class StepSums {
     std::optional<double> end{};
     std::uint64_t step = 0;
   };
-  /// By worker.
-  std::map<std::uint64_t, Row> rows_;
+
+  /// Returns the process that an event names: the node of a job on nodes. 0 if it names none.
+  static std::uint64_t process_of(const Json& event) {
+    const auto process = event.find("pid");
+    return process != event.end() && process->is_number_unsigned() ? process->get<std::uint64_t>()
+                                                                   : 0;
+  }
+
+  /// Adds the durations of the complete steps of `row`.
+  static void add_steps(const Row& row, bool lacks_end, RecordedWorker& recorded) {
+    if (row.microseconds.empty()) return;
+    const std::uint64_t last = row.microseconds.rbegin()->first;
+    for (const auto& [step, microseconds] : row.microseconds)
+      if (!row.incomplete.contains(step) && !(lacks_end && step == last))
+        recorded.durations.push_back(std::max(core::Time{1}, to_duration(microseconds * 1e3)));
+  }
+
+  /// By worker, and by process. A worker that was restarted has rows on several nodes, and may make
+  /// some of its steps again.
+  std::map<std::uint64_t, std::map<std::uint64_t, std::vector<Row>>> rows_;
 };
 
 /// Returns a text of the description of the job; empty if there is none.

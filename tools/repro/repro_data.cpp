@@ -11,6 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Returns the mean, its standard error, the minimum and the maximum as JSON.
 Json figures(const Summary& values) {
   return {{"mean", values.mean},
           {"standard_error", standard_error(values)},
@@ -18,6 +19,7 @@ Json figures(const Summary& values) {
           {"max", values.max}};
 }
 
+/// Returns a setting and the figures of its runs as JSON. `runs` has one run for each seed.
 Json setting_json(const SimulatedSetting& setting, const SimRuns& runs) {
   Json json{{"barrier", setting.barrier}, {"workers", setting.workers}};
   if (!setting.straggler.empty()) json["straggler"] = setting.straggler;
@@ -57,6 +59,7 @@ std::string learning_csv(const ExperimentRunner& runner) {
   TextTable table{{"barrier", "workers", "straggler", "seed", "seconds_to_error_0.1"}};
   for (const auto& [setting, runs] : runner.all_learning_runs())
     for (const LearningRun& run : runs.runs) {
+      // The cell stays empty if the run did not reach the error.
       const auto time = time_to(run.errors, ExperimentRunner::error_goal);
       table.rows.push_back({setting.barrier, std::to_string(setting.workers), setting.straggler,
                             std::to_string(run.seed), time ? print_number(*time) : ""});
@@ -79,6 +82,7 @@ void to_json(nlohmann::ordered_json& json, const Claim& claim) {
 }
 
 std::string summary_json(const ExperimentRunner& runner, const ExperimentResults& results) {
+  // `seed` is the first seed; `seeds` is the number of consecutive seeds.
   Json json{{"version", version()},
             {"seed", runner.options().seed},
             {"seeds", runner.options().seeds},

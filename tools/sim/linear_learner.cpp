@@ -68,6 +68,11 @@ void LinearLearner::measure_until(core::Time now) {
     errors_.push_back({in_seconds(next_measurement_), error});
 }
 
+void LinearLearner::finish(core::Time now) {
+  measure_until(now);
+  if (in_seconds(now) > errors_.back().x) errors_.push_back({in_seconds(now), normalised_error()});
+}
+
 double LinearLearner::normalised_error() const {
   double squares = 0;
   for (std::size_t i = 0; i < model_.size(); ++i) {

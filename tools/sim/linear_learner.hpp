@@ -64,8 +64,11 @@ class LinearLearner final : public sim::Learner {
   void on_begin(sim::MemberId worker, sim::Step step, core::Time now) override;
   void on_end(sim::MemberId worker, sim::Step step, core::Time now) override;
 
+  /// Measures the error at `now`, when the simulation has ended.
+  void finish(core::Time now);
+
   /// Returns the normalised error |w - w*| / |w0 - w*| over virtual time in seconds, up to the last
-  /// event. w* is the true model and w0 the initial one.
+  /// event or the time of finish(). w* is the true model and w0 the initial one.
   [[nodiscard]] const std::vector<PlotPoint>& errors() const noexcept { return errors_; }
 
   /// Returns the error of the last measurement.

@@ -83,9 +83,11 @@ Series over_time(const std::string& name, const SimRuns& runs,
     std::vector<double> values;
     core::Time at{};
     for (const SimRun& run : runs) {
-      if (i >= run.curve.size()) continue;  // all workers of the run had ended before this point
-      values.push_back(figure(run, run.curve[i]));
-      at = run.curve[i].at;
+      if (run.curve.empty()) continue;
+      // A run whose workers have all ended stays as it is.
+      const sim::Point& point = run.curve[std::min(i, run.curve.size() - 1)];
+      values.push_back(figure(run, point));
+      at = std::max(at, point.at);
     }
     series.points.push_back({in_seconds(at), compute_statistics(values).mean});
   }
@@ -100,9 +102,10 @@ Series error_over_time(const std::string& name, const SimRuns& runs) {
     std::vector<double> values;
     double at = 0;
     for (const SimRun& run : runs) {
-      if (i >= run.errors.size()) continue;
-      values.push_back(run.errors[i].y);
-      at = run.errors[i].x;
+      if (run.errors.empty()) continue;
+      const PlotPoint& point = run.errors[std::min(i, run.errors.size() - 1)];
+      values.push_back(point.y);
+      at = std::max(at, point.x);
     }
     series.points.push_back({at, compute_statistics(values).mean});
   }
@@ -158,8 +161,12 @@ SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t thre
       learning.every = measurement_interval(step_options);
       learner.emplace(*problem, learning);
     }
-    runs[i] = figures_of(step_options, sim::simulate(step_options, learner ? &*learner : nullptr));
-    if (learner) runs[i].errors = learner->errors();
+    const auto result = sim::simulate(step_options, learner ? &*learner : nullptr);
+    runs[i] = figures_of(step_options, result);
+    if (learner) {
+      learner->finish(result.elapsed);
+      runs[i].errors = learner->errors();
+    }
     estimator.set(i, 1);
   };
   for_each_piece(options.size(), threads, simulate_one, [&] { on_progress(estimator.progress()); });

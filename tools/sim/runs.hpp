@@ -71,6 +71,7 @@ using SimRuns = std::vector<SimRun>;
 [[nodiscard]] Series steps_cdf(const std::string& name, const SimRuns& runs);
 
 /// Returns the mean of a figure over the runs, at each point of their curves, over time in seconds.
+/// A run that has ended counts with its last point.
 [[nodiscard]] Series over_time(
     const std::string& name, const SimRuns& runs,
     const std::function<double(const SimRun&, const sim::Point&)>& figure);

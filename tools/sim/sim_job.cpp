@@ -243,8 +243,15 @@ Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, 
   if (has_file) add_notes(job, settings);
   options.recheck = job.recheck.value_or(core::default_recheck(job.mode));
   // Checks the memory before anything is allocated whose size grows with the workers.
-  const std::uint64_t problem_bytes =
+  std::uint64_t problem_bytes =
       job.learn ? linear_samples * (linear_parameters + 1) * sizeof(float) : 0;
+  // The options of every run have the stragglers' factors and absences from the beginning.
+  if (job.level == Level::step && !job.stragglers.empty()) {
+    const bool has_absences = std::ranges::any_of(
+        job.stragglers, [](const auto& rule) { return rule.absence != Absence{}; });
+    problem_bytes += job.barriers.size() * job.seeds * options.workers *
+                     (sizeof(double) + (has_absences ? sizeof(Absence) : 0));
+  }
   if (auto fits = check_memory(job, settings, estimate_step_level_bytes(job), problem_bytes); !fits)
     return std::move(fits).error();
   if (!job.stragglers.empty()) {
@@ -280,7 +287,7 @@ Result<void> check_memory(const SimJob& job, const Settings& settings, std::uint
                " at the same time of " + print_count(job.options.workers, "worker") +
                " would take about " + print_bytes(total) + ", more than the limit of " +
                print_bytes(*job.memory_max) +
-               "; valid: fewer workers, fewer --threads, or a higher limit"};
+               "; valid: fewer workers, fewer --threads or --seeds, or a higher limit"};
 }
 
 std::size_t threads_of(const SimJob& job) {

@@ -11,11 +11,13 @@ OwnerSteps::OwnerSteps(const ExchangeStepOptions& options, core::Mode mode, std:
       workers_(workers) {}
 
 bool OwnerSteps::read(MemberId worker, Step, Time now) {
+  // Under the elastic exchange, a worker reads its own copy of the model.
   return every_ > 0 || send_to_owners(worker, pull, 0, now);
 }
 
 bool OwnerSteps::write(MemberId worker, Step step, Time now) {
   if (every_ > 0 && step % every_ > 0) return true;
+  // The elastic exchange first pulls the center; receive() pushes when all of it has arrived.
   workers_[worker].pushes_next = every_ > 0;
   if (every_ > 0) return send_to_owners(worker, pull, 0, now);
   return send_to_owners(worker, push, options().bytes / static_cast<double>(owners_), now);
@@ -32,11 +34,13 @@ bool OwnerSteps::send_to_owners(MemberId worker, Kind kind, double bytes, Time n
 }
 
 void OwnerSteps::receive(const Message& message, Time now) {
+  // The bytes of one owner's part of the model.
   const double part = options().bytes / static_cast<double>(owners_);
   if (message.kind == pull)
     return send({.from = message.to, .to = message.from, .bytes = part, .kind = values}, now);
   if (message.kind == push)
     return send({.from = message.to, .to = message.from, .kind = received}, now);
+  // An owner has answered a worker with its values, or has acknowledged a push.
   Worker& worker = workers_[message.to];
   if (--worker.unanswered > 0) return;
   if (!worker.pushes_next) return finish(message.to);

@@ -11,7 +11,8 @@ namespace {
 using core::MemberContext;
 using core::MemberCore;
 
-/// The keys of the seed's streams. The members' own streams have their ids as keys.
+/// The keys of the random streams that a run derives from its seed. The key of a member's own
+/// stream is its id, which is below these keys.
 enum class Stream : std::uint64_t { network = 1ULL << 32U, suspicions, steps };
 
 Random stream(std::uint64_t seed, Stream key, std::uint64_t worker = 0) {
@@ -44,7 +45,7 @@ Result<void> check(const ProtocolOptions& options) {
   if (!options.slowness.empty() && options.slowness.size() != options.workers)
     return Error{std::to_string(options.slowness.size()) + " slownesses for " +
                  std::to_string(options.workers) + " workers"};
-  return {};
+  return check_absences(options.absences, options.workers);
 }
 
 Protocol::Protocol(ProtocolOptions options, Job job)
@@ -129,18 +130,25 @@ bool Protocol::run() {
     if (handle_next_event() && on_event) on_event();
     if (workers_at_.empty() && is_model_whole()) break;
   }
-  if (!curve_.empty() && curve_.back().at < now()) curve_.push_back(make_point());
+  if (error_.empty() && !is_over_ && queue_.empty() && !workers_at_.empty())
+    error_ = "the job stalls at step " + std::to_string(workers_at_.begin()->first) +
+             ": no event is left";
+  if (!curve_.empty() && curve_.back().at < now()) {
+    curve_.push_back(make_point());
+    if (on_point) (void)on_point(curve_.back());
+  }
   return error_.empty();
 }
 
-/// True once all workers have handed over their last updates. Requires: no worker runs.
+/// Returns true if every live worker is done, and no other member may still lack an update of it
+/// that counts (Training::is_done()). Requires: no worker runs.
 bool Protocol::is_model_whole() const {
   for (MemberId id = 0; id < options_.workers; ++id)
     if (!nodes_[id].is_dead && !training(id).is_done()) return false;
   return true;
 }
 
-/// Returns the member at which the event happens; nullopt for an Action.
+/// Returns the member that handles the event; nullopt for an Action, which no member handles.
 std::optional<MemberId> Protocol::member_of(const Event& event) {
   return std::visit(
       []<class E>(const E& e) -> std::optional<MemberId> {
@@ -154,8 +162,8 @@ std::optional<MemberId> Protocol::member_of(const Event& event) {
       event);
 }
 
-/// Handles the next event. Returns false if its member is dead, or if the event has to wait because
-/// the member is frozen or away.
+/// Takes the next event from the queue and handles it. Returns false if it did not handle it: it
+/// drops an event of a dead member, and postpones an event of a member that is frozen or away.
 bool Protocol::handle_next_event() {
   Event event = queue_.pop();
   if (const auto id = member_of(event)) {
@@ -196,6 +204,7 @@ void Protocol::execute(MemberId id, core::Dispatch& dispatch) {
   if (const auto& payload = envelope.packet.payload) {
     bytes += size_of(**payload);
     auto& highest = sequence_sent_[{id, envelope.to, envelope.traffic_class}];
+    // Counts a message once, not its retransmissions. A packet without a channel has the number 0.
     const std::uint64_t sequence = envelope.packet.sequence;
     if (sequence == 0 || sequence > highest) count_message(id, envelope.to, **payload);
     highest = std::max(highest, sequence);
@@ -231,7 +240,8 @@ void Protocol::end(std::string error) {
   is_over_ = true;
 }
 
-/// Updates the counts of workers at each step, and the largest lag, after an event of the member.
+/// Records the progress of the member's worker after an event of the member: its step, whether it
+/// runs or when it ended, the number of workers at each step, the largest lag, and the updates.
 void Protocol::follow_step(MemberId id) {
   Node& node = nodes_[id];
   if (!node.is_running || training(id).worker() == nullptr) return;
@@ -262,6 +272,7 @@ void Protocol::freeze(MemberId id, Time at, Time duration) {
 }
 
 void Protocol::stop(Time at) {
+  // The coordinator of a job in one process stops the workers itself.
   const bool only_coordinator =
       core::keeps_steps_centrally(options_.mode) && !has_channels(options_);
   for (MemberId id = 0; id < nodes_.size(); ++id)

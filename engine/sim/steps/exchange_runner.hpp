@@ -1,5 +1,5 @@
-/// Internal to the simulation of steps: runs an exchange, if there is one, and knows which workers
-/// wait for it. Not thread-safe.
+/// Internal to the simulation of steps: passes reads and writes to the simulated exchange, if there
+/// is one, and counts the workers that wait for it. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,9 @@ namespace starling::sim {
 
 class ExchangeRunner {
  public:
-  /// Without `options.exchange`, reads and writes take no time.
+  /// Makes the exchange that `options.exchange` names. There is no exchange, and reads and writes
+  /// take no time, if `options.exchange` is absent, or if a lone worker has no other member to
+  /// exchange with (make_step_exchange() returns nullptr).
   explicit ExchangeRunner(const StepOptions& options) {
     if (!options.exchange) return;
     exchange_ = make_step_exchange(*options.exchange, options.mode, options.workers, options.seed);
@@ -27,17 +29,21 @@ class ExchangeRunner {
     return is_barrier_ ? waiting_ : 0;
   }
 
-  /// Each returns true if it is done at once. Else the worker waits for it.
+  /// read() begins to read the model for a step, and write() begins to write the update of a step.
+  /// Both return true if that is done at once. Otherwise the worker waits until take_effects()
+  /// reports that it is done.
   bool read(MemberId worker, Step step, Time now) {
     return !exchange_ || exchange_->read(worker, step, now) || wait(worker, Phase::reading);
   }
   bool write(MemberId worker, Step step, Time now) {
     return !exchange_ || exchange_->write(worker, step, now) || wait(worker, Phase::writing);
   }
+  /// Tells the exchange that the time of wake-up `id` has come. Requires: there is an exchange.
   void wake(std::uint32_t id, Time now) { exchange_->wake(id, now); }
 
-  /// Takes the effects of the calls since the last time: calls `wake_at(time, id)`, and `on_read`
-  /// or `on_written` with workers that wait no longer. These may call read() and write().
+  /// Handles the effects of all calls since the last take_effects(). Calls `wake_at(time, id)` for
+  /// each wake-up that the exchange asks for, and `on_read(worker)` or `on_written(worker)` for
+  /// each worker whose read or write is done. These callbacks may call read() and write().
   template <class WakeAt, class OnRead, class OnWritten>
   void take_effects(WakeAt wake_at, OnRead on_read, OnWritten on_written) {
     if (!exchange_) return;
@@ -52,11 +58,11 @@ class ExchangeRunner {
     }
   }
 
-  /// Time passes, in nanoseconds.
+  /// Adds `elapsed` nanoseconds to the waiting time of each worker that waits for the exchange.
   void pass_time(double elapsed) { wait_time_ += elapsed * static_cast<double>(waiting_); }
 
-  /// Returns the figures, which are all 0 for a lone worker. `run_time`: how long all workers
-  /// together have run, in nanoseconds.
+  /// Returns the figures of the exchange; if there is no exchange, all are 0 or absent. `run_time`
+  /// is the sum of the running times of all workers, in nanoseconds.
   [[nodiscard]] ExchangeFigures figures(double run_time) const {
     if (!exchange_) return {};
     ExchangeFigures figures = exchange_->figures();
@@ -67,6 +73,7 @@ class ExchangeRunner {
  private:
   enum class Phase : std::uint8_t { none, reading, writing };
 
+  /// Records that the worker waits for the exchange. Does not block. Returns false.
   bool wait(MemberId worker, Phase phase) {
     phases_[worker] = phase;
     ++waiting_;
@@ -74,9 +81,13 @@ class ExchangeRunner {
   }
 
   std::unique_ptr<StepExchange> exchange_;
+  /// By worker: the operation of the exchange that it waits for.
   std::vector<Phase> phases_;
+  /// True if the exchange sums among all workers, and so is itself the barrier.
   bool is_barrier_ = false;
+  /// The number of workers that wait for the exchange.
   std::size_t waiting_ = 0;
+  /// The sum of the waiting times of all workers, in nanoseconds.
   double wait_time_ = 0;
 };
 

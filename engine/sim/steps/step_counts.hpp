@@ -1,5 +1,5 @@
-/// Counts the workers at each step, and computes for each step the probability with which a worker
-/// there passes the barrier. Not thread-safe.
+/// Counts the workers at each step, and computes for each step the probability that a draw of a
+/// worker at this step passes the barrier. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -18,47 +18,51 @@ namespace starling::sim {
 using core::MemberId;
 using core::Step;
 
-/// The workers that have finished the same step. All of them that wait pass with the same
-/// probability.
+/// The workers at one step. All waiting workers of a group pass with the same probability.
 struct StepGroup {
-  /// The number of the group's workers that still run.
+  /// The number of workers at this step that have not ended. Workers that wait count, too.
   std::size_t running = 0;
-  /// A draw passes if all drawn workers have reached `floor`.
+  /// The step that all drawn workers must have reached for a draw to pass (barrier::floor). Under a
+  /// barrier that is not sampled, a draw takes all other workers.
   Step floor = 0;
-  /// The number of all workers that have reached `floor`.
+  /// The number of workers that have reached `floor`. All workers that have ended count, too.
   std::size_t reached = 0;
-  /// The probability that a draw passes, and the hazard -log(1 - pass): the probability that at
-  /// least one of several independent draws passes is 1 - exp(-sum of their hazards).
+  /// The probability that a draw passes.
   double pass = 1;
+  /// -log(1 - pass). At least one of several independent draws passes with probability
+  /// 1 - exp(-h), where h is the sum of their hazards.
   double hazard = 0;
-  /// The workers of the group that wait, and draw again at each arrival.
+  /// The workers of the group that wait. They draw again whenever a worker finishes a step.
   std::vector<MemberId> waiters;
-  /// The groups whose floor is this group's step form a linked list, from the newest to the oldest:
-  /// they watch for workers that reach it. `newest_watcher` is the head of this group's list.
-  /// `next_watcher` links this group to the next older group that has the same floor.
+  /// The groups that have the same floor form a linked list, from the newest to the oldest. When a
+  /// worker reaches this floor, advance() updates them all. A group is identified by its step.
+  /// `newest_watcher` is the newest of the groups whose floor is this group's step. `next_watcher`
+  /// is the next older group with the same floor as this group.
   std::optional<Step> newest_watcher;
   std::optional<Step> next_watcher;
 };
 
-/// The counts of all workers by step. All workers begin at step 0. If the barrier has no floor or
-/// always passes, StepCounts keeps only the counts, and computes no probabilities.
+/// Keeps the number of workers at each step. All workers begin at step 0. If the barrier always
+/// passes or has no floor (barrier::floor), StepCounts only counts, and computes no probabilities.
 class StepCounts {
  public:
   /// Requires: barrier::check(barrier, workers).
   StepCounts(const barrier::Barrier& barrier, std::size_t workers);
 
-  /// Records that a worker at `to - 1` has finished `to`.
+  /// Records that a worker has gone from step `to - 1` to step `to`.
   void advance(Step to);
-  /// Records that a worker has ended at `last`, the highest step. This worker counts as having
-  /// reached all floors.
+  /// Records that a worker at step `last` has ended. It counts as having reached all floors.
+  /// Requires: all workers end at step `last`, so that no floor is above it.
   void finish(Step last);
 
-  /// The smallest and the largest step of the running workers. Requires: a worker runs.
+  /// Returns the smallest step of the workers that have not ended. Requires: running() > 0.
   [[nodiscard]] Step min() const noexcept { return groups_.first(); }
+  /// Returns the largest step that any worker has reached, also one that has ended.
   [[nodiscard]] Step max() const noexcept { return groups_.end() - 1; }
+  /// Returns the number of workers that have not ended. Workers that wait count, too.
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
-  /// Returns the median step of all workers; a worker that has ended counts as ahead of all others.
-  /// Returns nullopt if the worker in the middle has ended.
+  /// Returns the median step of all workers, the larger of two in the middle. Workers that have
+  /// ended count as ahead of all others. Returns nullopt if the median is that of such a worker.
   [[nodiscard]] std::optional<Step> median() const;
 
   /// Requires: min() <= step <= max().
@@ -70,10 +74,13 @@ class StepCounts {
   void remove_waiter(Step step, MemberId worker);
 
   /// Draws once for each waiter, removes the waiters that pass, and calls `release` with each of
-  /// them. `remaining_hazard` begins as an exponential random variable of mean 1. Every failed draw
-  /// subtracts its hazard from `remaining_hazard`; after a random pass its value is drawn anew.
-  /// This is exact: of independent trials with probabilities p_1, p_2, ..., the first success is
-  /// the trial at which the sum of -log(1 - p_i) exceeds such a random variable.
+  /// them. The caller keeps `remaining_hazard` between calls; for the first call, it is an
+  /// exponential random number with mean 1. Each failed draw subtracts its hazard from it. After a
+  /// pass with a probability below 1, it becomes a new exponential random number.
+  ///
+  /// The result has the exact distribution: in a sequence of independent trials with probabilities
+  /// p_1, p_2, ..., the first success is the trial at which the sum of -log(1 - p_i) exceeds an
+  /// exponential random number with mean 1.
   template <class Release>
   void let_pass(double& remaining_hazard, Random& random, Release release) {
     if (hazard_ <= remaining_hazard) {
@@ -98,7 +105,9 @@ class StepCounts {
       group.waiters.clear();
       return;
     }
-    // The number of waiters that have not drawn yet. Each of them is equally likely to be the next.
+    // The number of draws that are left. The next floor(remaining_hazard / hazard) draws fail, and
+    // the draw after them passes. All waiters that are left are equally likely to be the one that
+    // passes, so a random one is released.
     auto undrawn = static_cast<double>(group.waiters.size());
     while (remaining_hazard < undrawn * group.hazard) {
       undrawn = std::max(0.0, undrawn - std::floor(remaining_hazard / group.hazard) - 1);

@@ -73,7 +73,7 @@ DrawResult StepDraws::decide(MemberId worker, std::span<const Step> steps, Time 
     // Each drawn laggard is equally likely to be the first that answers.
     if (sends_notices_ && random.below(laggards) == 0) result.laggard = other;
   }
-  const bool is_open = laggards == 0 || !is_decided_by_laggard(worker);
+  const bool is_open = laggards == 0 || !can_laggard_decide(worker);
   if (!silent_.empty() && is_open)
     await_silent(worker, steps, now, result);
   else
@@ -142,7 +142,7 @@ void StepDraws::await_silent(MemberId worker, std::span<const Step> steps, Time 
       see_silence();
     if (!answers || !floor || step >= *floor) continue;
     if (sends_notices_ && !result.laggard) result.laggard = other;
-    if (is_decided_by_laggard(worker)) return;
+    if (can_laggard_decide(worker)) return;
   }
   result.pass = decide_by_seen(worker, steps[worker]);
 }

@@ -90,7 +90,7 @@ class StepDraws {
   /// A drawn worker has not answered in time.
   void see_silence();
   /// Returns true if one laggard decides the worker's draw, as in core::SampleGate.
-  [[nodiscard]] bool is_decided_by_laggard(MemberId worker) const {
+  [[nodiscard]] bool can_laggard_decide(MemberId worker) const {
     return paced_.empty() || paced_[worker].pace.waits;
   }
   /// Decides by what the worker has seen whether it passes.

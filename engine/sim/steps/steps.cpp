@@ -132,7 +132,7 @@ class Simulation {
   }
 
   void begin_step(MemberId worker) {
-    if (has_timers_) waiters_[worker].step_began_at = now_;
+    if (has_timers_) waiters_[worker].begin_step(now_);
     if (exchange_.read(worker, steps_[worker] + 1, now_)) compute(worker);
   }
 

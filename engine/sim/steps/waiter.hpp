@@ -33,6 +33,12 @@ struct Waiter {
   std::optional<DrawResult> undecided = std::nullopt;
   core::Time step_began_at{};
   core::StepTimes step_times = {};
+
+  /// The worker begins a step. A timer of its wait is stale from now on, also while it reads.
+  void begin_step(core::Time now) {
+    step_began_at = now;
+    due_at = never;
+  }
 };
 
 /// Returns how long after its last draw the worker draws again.

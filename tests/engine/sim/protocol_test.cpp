@@ -237,6 +237,28 @@ INSTANTIATE_TEST_SUITE_P(Servers, EveryJob, testing::ValuesIn(server_cases));
 INSTANTIATE_TEST_SUITE_P(Peers, EveryJob, testing::ValuesIn(peer_cases));
 INSTANTIATE_TEST_SUITE_P(Broadcast, EveryJob, testing::ValuesIn(broadcast_cases));
 
+TEST(Protocol, RefusesAbsencesThatDoNotFit) {
+  ProtocolOptions options = small_job();
+  options.absences.assign(options.workers, {0ms, 10ms});
+  EXPECT_TRUE(check(options));
+  options.absences.emplace_back();
+  EXPECT_FALSE(check(options));
+  options.absences.assign(options.workers, {10ms, 0ms});
+  EXPECT_FALSE(check(options));
+}
+
+/// Worker 0 waits for the answer to its push, which the network does not deliver.
+TEST(Protocol, FailsIfTheJobStalls) {
+  ProtocolOptions options = small_job();
+  options.mode = Mode::hybrid;
+  options.barrier = {barrier::Asp{}};
+  Protocol protocol{options, counting_job(options, 3, nullptr, false)};
+  protocol.network().block(0, static_cast<MemberId>(options.workers));
+  EXPECT_FALSE(protocol.run());
+  EXPECT_NE(protocol.error().find("the job stalls at step 0"), std::string::npos)
+      << protocol.error();
+}
+
 /// Returns the mean time of a step of 4 workers, each of which computes for 100 ms, if messages
 /// around the ring take `sum` in all.
 Time step_time(const std::string& exchange, Time sum) {

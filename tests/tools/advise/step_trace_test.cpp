@@ -190,6 +190,26 @@ TEST(StepJson, AStepIsTheSumOfItsIntervalsWithoutWaiting) {
   for (const auto& duration : (*trace)[1].durations) EXPECT_EQ(duration, 6ms);
 }
 
+/// Worker 1 was restarted on another node, and makes all steps again.
+TEST(StepJson, KeepsTheStepsOfTwoProcessesApart) {
+  std::string text = json_trace();
+  const std::string again = json_trace();
+  std::string more;
+  for (auto at = again.find("\"tid\": 2"); at != std::string::npos;
+       at = again.find("\"tid\": 2", at + 1)) {
+    const auto begin = again.rfind('\n', at) + 1;
+    more += ",\n" + again.substr(begin, again.find('}', again.find('}', at) + 1) + 1 - begin);
+  }
+  for (auto at = more.find("\"pid\": 1"); at != std::string::npos; at = more.find("\"pid\": 1"))
+    more.replace(at, 8, "\"pid\": 2");
+  text.insert(text.rfind("\n]}"), more);
+  const auto trace = parse_step_json(text, "t.json");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->size(), 2U);
+  EXPECT_EQ((*trace)[1].durations.size(), 42U);
+  for (const auto& duration : (*trace)[1].durations) EXPECT_EQ(duration, 6ms);
+}
+
 TEST(StepJson, LeavesOutTheLastStepOfAnIncompleteTrace) {
   const auto trace = parse_step_json(json_trace("{\"intervals_dropped\": 7}"), "t.json");
   ASSERT_TRUE(trace) << trace.error().message;

@@ -41,6 +41,19 @@ TEST(LinearLearner, OfOneWorkerIsStochasticGradientDescent) {
   EXPECT_LT(learner.error(), 0.1);
 }
 
+TEST(LinearLearner, MeasuresTheErrorAtTheEnd) {
+  LinearLearner learner{problem(),
+                        {.workers = 1, .rate = 0.02, .batch = 1, .seed = 3, .every = 1h}};
+  for (sim::Step step = 1; step <= 100; ++step) {
+    learner.on_begin(0, step, std::chrono::seconds{step - 1});
+    learner.on_end(0, step, std::chrono::seconds{step});
+  }
+  EXPECT_EQ(learner.error(), 1);
+  learner.finish(100s);
+  EXPECT_LT(learner.error(), 0.9);
+  EXPECT_EQ(learner.errors().back().x, 100);
+}
+
 // A worker reads the model when its step begins. Other workers may change the model before the step
 // ends, but the gradient is that of the model that was read.
 TEST(LinearLearner, AppliesTheGradientOfTheModelThatWasRead) {

@@ -46,7 +46,7 @@ TEST(Runs, GiveOneDistributionOfSteps) {
   EXPECT_EQ(points, (std::vector<std::pair<double, double>>{{3, 0}, {3, 0.5}, {5, 0.75}, {9, 1}}));
 }
 
-TEST(Runs, AreAveragedAtEachTimeOverThoseThatReachedIt) {
+TEST(Runs, KeepTheirLastPointInTheAverageOnceTheyHaveEnded) {
   SimRun longer{.workers = 1};
   longer.curve = {{.at = 1s, .updates = 2}, {.at = 2s, .updates = 6}};
   SimRun shorter{.workers = 1};
@@ -57,7 +57,8 @@ TEST(Runs, AreAveragedAtEachTimeOverThoseThatReachedIt) {
   ASSERT_EQ(curve.points.size(), 2U);
   EXPECT_EQ(curve.points[0].x, 1);
   EXPECT_EQ(curve.points[0].y, 3);
-  EXPECT_EQ(curve.points[1].y, 6);
+  EXPECT_EQ(curve.points[1].x, 2);
+  EXPECT_EQ(curve.points[1].y, 5);
 }
 
 TEST(Runs, DoNotDependOnTheNumberOfThreads) {

@@ -166,6 +166,20 @@ TEST(ExchangeStepsTest, OneServerIsABottleneck) {
   EXPECT_NEAR(simulate(options).exchange->bytes, 2 * 20e6, 1);
 }
 
+/// A worker that passes by a notice may have a timer left that is due while it reads the model.
+TEST(ExchangeStepsTest, WorkersWaitForTheExchangeForPartOfTheTimeOnly) {
+  auto options = job("owners", 8, "pssp:s=4,beta=2");
+  options.step_time = Distribution{laws::Exponential{100ms}};
+  options.horizon = 40s;
+  options.steps_max = barrier::finished;
+  options.recheck = barrier::parse_recheck("notify").value();
+  const double share = simulate(options).exchange->share;
+  options.recheck = barrier::parse_recheck("notify+interval:5ms").value();
+  const double with_timers = simulate(options).exchange->share;
+  EXPECT_LT(with_timers, 1);
+  EXPECT_NEAR(with_timers, share, 0.05);
+}
+
 TEST(ExchangeStepsTest, PeersOwnEqualParts) {
   auto options = job("owners", 10, "asp");
   EXPECT_NEAR(simulate(options).exchange->bytes, 24.0 * 10 * 2 * 0.9e6, 1);
