@@ -219,6 +219,12 @@ class Endpoint::Impl {
     return peer;
   }
 
+  void remove(std::uint64_t peer) {
+    if (provider_ != Provider::shm) return;
+    fi_addr_t address = peer;
+    (void)fi_av_remove(addresses_.get(), &address, 1, 0);
+  }
+
   WriteResult write(std::uint64_t peer, std::span<const std::byte> bytes,
                     std::shared_ptr<const void> owner, const RemoteMemory& to, std::uint64_t offset,
                     std::chrono::milliseconds timeout) {
@@ -337,6 +343,7 @@ Result<RemoteMemory> Endpoint::register_memory(std::span<std::byte> memory) {
   return impl_->register_memory(memory);
 }
 Result<std::uint64_t> Endpoint::add(const std::string& name) { return impl_->add(name); }
+void Endpoint::remove(std::uint64_t peer) { impl_->remove(peer); }
 WriteResult Endpoint::write(std::uint64_t peer, std::span<const std::byte> bytes,
                             std::shared_ptr<const void> owner, const RemoteMemory& to,
                             std::uint64_t offset, std::chrono::milliseconds timeout) {

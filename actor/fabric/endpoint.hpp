@@ -56,6 +56,9 @@ class Endpoint {
 
   /// Adds another endpoint. Returns its number, which write() takes.
   [[nodiscard]] Result<std::uint64_t> add(const std::string& name);
+  /// Gives back what this process holds of an endpoint that add() has added, if the provider is
+  /// shm. Writes of other providers may still be in flight.
+  void remove(std::uint64_t peer);
 
   /// Writes `bytes` to `to` and `offset` behind it. Returns when all bytes are there. Waits for at
   /// most `timeout`; the provider shm never waits. A write that has timed out reads `bytes` until

@@ -15,14 +15,18 @@
 namespace starling::fabric {
 namespace {
 
-/// How long the thread of an entry waits for writes before it looks if it should end.
+/// The longest time that the thread waits for connections and writes before it checks whether it
+/// has to stop.
 constexpr std::chrono::milliseconds wait_time{20};
 
-/// The region, and which of its slots were freed. Payloads keep it.
+/// The region, and the slots that payloads have freed and that collect() has not returned yet. Each
+/// payload shares this object, so the region lives as long as a payload is held.
 struct Slots {
   std::unique_ptr<Region> region;
   std::function<void()> on_free;
+  /// The number of freed slots from which on the writer is told.
   int told_from = 1;
+  /// One bit for each slot.
   std::atomic<std::uint64_t> freed = 0;
 
   void free(std::uint16_t slot) {
@@ -40,8 +44,11 @@ class RegionReader::Impl {
   ~Impl() {
     is_stopping_ = true;
     if (thread_.joinable()) thread_.join();
-    // Within a process, shm gives both ends the same memory, which the writer may still use.
+    // If the writer is in this process, both ends of shm use the same memory, and the writer may
+    // still use it. So these endpoints are never closed.
+    static std::mutex kept_mutex;
     static auto* const kept = new std::vector<std::unique_ptr<Endpoint>>;  // never destroyed
+    const std::lock_guard lock{kept_mutex};
     if (options_.provider == Provider::shm && options_.writer &&
         options_.writer->pid == own_claim().pid)
       std::ranges::move(endpoints_, std::back_inserter(*kept));
@@ -72,7 +79,7 @@ class RegionReader::Impl {
       entries_.push_back({(*endpoint)->name(), memory->address, memory->key});
       endpoints_.push_back(*std::move(endpoint));
     }
-    // Only shm writes without the help of this process.
+    // The providers other than shm need a thread of this process that makes progress.
     if (!is_shm)
       thread_ = std::thread{[this] {
         while (!is_stopping_) endpoints_.front()->progress(wait_time);
@@ -138,16 +145,20 @@ class RegionReader::Impl {
  private:
   const RegionReaderOptions options_;
   const std::shared_ptr<Slots> slots_ = std::make_shared<Slots>();
+  /// The entries of the offer, and the endpoint of each of them, in the same order.
   std::vector<Entry> entries_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
   bool is_connected_ = false;
-  /// The slots of tickets whose release the writer was not told.
+  /// The slots, one bit for each, whose payloads take() has returned and that collect() has not
+  /// released since.
   std::uint64_t held_ = 0;
   std::uint64_t last_sequence_ = 0;
-  /// The entry that the writer uses, and the one that it has left and that is not drained yet.
+  /// The entry of the last ticket.
   std::uint16_t entry_ = 0;
+  /// The entry that the writer used before, until collect() drains it.
   std::optional<std::uint16_t> left_entry_;
   std::atomic<bool> is_stopping_ = false;
+  /// Makes progress at the only endpoint; does not run if the provider is shm.
   std::thread thread_;
 };
 

@@ -17,6 +17,11 @@ using Part = std::span<const std::byte>;
 /// The most separate pieces of memory that a payload is written from.
 constexpr std::size_t pieces_max = 16;
 
+/// How long begin(), connect() and write() wait at most, while their caller holds a lock.
+constexpr std::chrono::milliseconds begin_time_max{50};
+constexpr std::chrono::milliseconds connect_time_max{300};
+constexpr std::chrono::milliseconds write_time_max{1000};
+
 /// Joins parts that are adjacent in memory.
 std::vector<Part> join(std::span<const Part> parts) {
   std::vector<Part> pieces;
@@ -39,6 +44,11 @@ class RegionWriter::Impl {
     for (std::uint32_t slot = layout.slots; slot > 0; --slot)
       free_.push_back(static_cast<std::uint16_t>(slot - 1));
   }
+  ~Impl() {
+    for (const WritableEntry& entry : entries_) endpoint_->remove(entry.peer);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   Result<void> open(const Offer& offer, bool may_leave_host) {
     auto receiver = Process::find(offer.receiver);
@@ -56,12 +66,12 @@ class RegionWriter::Impl {
 
   void begin() {
     // A write that has timed out could still come, after the flag of a payload.
-    for (WritableEntry& entry : entries_) (void)note(write_flag(entry, 0, 0));
+    for (WritableEntry& entry : entries_) (void)note(write_flag(entry, 0, 0, begin_time_max));
   }
 
   Result<void> connect() {
     for (WritableEntry& entry : entries_)
-      if (has_failed_ || !note(write_flag(entry, 0, 0)))
+      if (has_failed_ || !note(write_flag(entry, 0, 0, connect_time_max)))
         return Error{"provider " + std::string{print(provider_)} +
                      " of libfabric cannot write to the receiver"};
     return {};
@@ -74,7 +84,12 @@ class RegionWriter::Impl {
     for (const Part piece : pieces) length += piece.size();
     if (length == 0 || length > layout_.slot_bytes || pieces.size() > pieces_max || free_.empty())
       return std::nullopt;
-    if (is_broken() || !has_entry(pieces.size() + 1)) return std::nullopt;
+    if (is_broken()) return std::nullopt;
+    if (!has_entry(pieces.size() + 1)) {
+      if (!no_entry_since_) no_entry_since_ = Clock::now();
+      return std::nullopt;
+    }
+    no_entry_since_.reset();
     const std::uint16_t slot = free_.back();
     WritableEntry& entry = entries_[entry_];
     std::size_t offset = layout_.payload_offset(slot);
@@ -93,13 +108,16 @@ class RegionWriter::Impl {
     for (std::uint16_t slot = 0; slot < layout_.slots; ++slot)
       if (((release.slots >> slot) & 1U) != 0 && std::ranges::count(free_, slot) == 0)
         free_.push_back(slot);
-    if (release.drained < entries_.size() && release.drained != entry_)
+    if (release.drained < entries_.size() && release.drained != entry_) {
       entries_[release.drained].used = 0;
+      no_entry_since_.reset();
+    }
   }
 
   [[nodiscard]] bool is_broken() const {
     return has_failed_ || (receiver_ && !receiver_->is_alive()) ||
-           (free_.empty() && Clock::now() - all_used_since_ > stuck_after);
+           (free_.empty() && Clock::now() - all_used_since_ > stuck_after) ||
+           (no_entry_since_ && Clock::now() - *no_entry_since_ > stuck_after);
   }
 
  private:
@@ -123,14 +141,15 @@ class RegionWriter::Impl {
   }
 
   WriteResult write(WritableEntry& entry, Part bytes, std::shared_ptr<const void> owner,
-                    std::size_t offset) {
+                    std::size_t offset, std::chrono::milliseconds timeout = write_time_max) {
     ++entry.used;
-    return endpoint_->write(entry.peer, bytes, std::move(owner), entry.memory, offset);
+    return endpoint_->write(entry.peer, bytes, std::move(owner), entry.memory, offset, timeout);
   }
-  WriteResult write_flag(WritableEntry& entry, std::uint16_t slot, std::uint64_t sequence) {
+  WriteResult write_flag(WritableEntry& entry, std::uint16_t slot, std::uint64_t sequence,
+                         std::chrono::milliseconds timeout = write_time_max) {
     auto flag = std::make_shared<const std::uint64_t>(sequence);
     const auto bytes = std::as_bytes(std::span{flag.get(), 1});
-    return write(entry, bytes, std::move(flag), SlotLayout::flag_offset(slot));
+    return write(entry, bytes, std::move(flag), SlotLayout::flag_offset(slot), timeout);
   }
   bool note(WriteResult result) {
     has_failed_ = has_failed_ || result == WriteResult::failed;
@@ -150,6 +169,9 @@ class RegionWriter::Impl {
   std::uint64_t sequence_ = 0;
   bool has_failed_ = false;
   Clock::time_point all_used_since_{};
+  /// Since when no entry can take the writes of a payload: the notice that one was drained may be
+  /// lost.
+  std::optional<Clock::time_point> no_entry_since_;
 };
 
 Result<std::unique_ptr<RegionWriter>> RegionWriter::open(std::shared_ptr<Endpoint> endpoint,

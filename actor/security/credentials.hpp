@@ -19,11 +19,15 @@ struct Introduction {
   /// True if this answers the receiver's introduction: the sender then has the receiver's
   /// certificate.
   bool is_answer = false;
+  /// Each endpoint draws it when it opens. Another one says that the sender has restarted.
+  std::uint64_t instance = 0;
   /// Proves that the certificate's holder sent it, and from which address. A certificate alone
   /// proves nothing, because certificates are not secret.
   Proof proof{};
 
-  static constexpr auto fields(auto& m) { return std::tie(m.certificate, m.is_answer, m.proof); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.certificate, m.is_answer, m.instance, m.proof);
+  }
 };
 /// A hash of the revocations that the sender knows. A receiver whose own hash differs answers with
 /// all revocations that it knows.

@@ -174,6 +174,7 @@ class Endpoint::Core {
     if (peers_.size() >= peers_max) {
       peers_.clear();
       last_heard_at_.clear();
+      instances_.clear();
     }
     return &peers_.emplace(address, PeerState{*std::move(peer)}).first->second;
   }
@@ -181,13 +182,15 @@ class Endpoint::Core {
   void introduce(const wire::Peer& to, bool is_answer) {
     transport_->send(
         to, wire::TrafficClass::handshake,
-        encode({address_, Introduction{options_.secrets->certificate, is_answer,
-                                       prove(proven_text(address_, is_answer),
+        encode({address_, Introduction{options_.secrets->certificate, is_answer, instance_,
+                                       prove(proven_text(address_, is_answer, instance_),
                                              options_.secrets->keys.secret_key, *to.key)}}));
   }
   /// The text that the proof of an introduction covers.
-  static std::string proven_text(const std::string& address, bool is_answer) {
-    return (is_answer ? "I know you, from " : "I am, at ") + address;
+  static std::string proven_text(const std::string& address, bool is_answer,
+                                 std::uint64_t instance) {
+    return (is_answer ? "I know you, from " : "I am, at ") + address + " " +
+           std::to_string(instance);
   }
 
   template <class Body>
@@ -234,21 +237,27 @@ class Endpoint::Core {
   void receive(const std::string& address, const Introduction& introduction, UtcSeconds now) {
     const auto peer = wire::parse_peer(address);
     if (!peer || peer->key != introduction.certificate.key ||
-        introduction.proof != prove(proven_text(address, introduction.is_answer),
-                                    options_.secrets->keys.secret_key, *peer->key) ||
+        introduction.proof !=
+            prove(proven_text(address, introduction.is_answer, introduction.instance),
+                  options_.secrets->keys.secret_key, *peer->key) ||
         !admission_->learn(introduction.certificate, now))
       return;
     std::vector<std::pair<wire::TrafficClass, wire::Frame>> held_frames{};
     {
       const std::lock_guard lock{mutex_};
+      const bool has_restarted =
+          std::exchange(instances_[*peer->key], introduction.instance) != introduction.instance;
       if (introduction.is_answer) {
+        if (has_restarted && last_heard_at_.contains(*peer->key)) transport_->forget(*peer);
         last_heard_at_[*peer->key] = Clock::now();
         if (PeerState* known = find_or_add_peer(address)) {
           held_frames.swap(known->held_frames);
           known->held_bytes = 0;
         }
-      } else if (last_heard_at_.erase(*peer->key) > 0) {
-        // The peer may have restarted, and then no longer admits the connections made to it before.
+      } else if (has_restarted && last_heard_at_.erase(*peer->key) > 0) {
+        // The peer no longer admits the connections made to it before. One that has not restarted
+        // still does: it introduces itself because it has not heard from this endpoint yet. If this
+        // reset its connections, both could reset each other's without end over long round trips.
         transport_->forget(*peer);
       }
     }
@@ -298,6 +307,9 @@ class Endpoint::Core {
   std::unordered_map<std::string, PeerState> peers_;
   /// When a frame of each admitted key was last received.
   std::unordered_map<Key, Clock::time_point, wire::KeyHash> last_heard_at_;
+  const std::uint64_t instance_ = wire::draw_id();
+  /// The last Introduction::instance of each key.
+  std::unordered_map<Key, std::uint64_t, wire::KeyHash> instances_;
   std::atomic<bool> is_open_ = false;
   std::unique_ptr<wire::Transport> transport_;
 };

@@ -23,6 +23,9 @@ bool begins_with(std::span<const std::byte> head, const auto& prefix) {
 
 /// A peer that has not offered a region is asked again after this time.
 constexpr std::chrono::seconds ask_again_after{5};
+/// A peer whose regions could not be written to twice is asked again after this time more, because
+/// each attempt holds the transport's lock for a while.
+constexpr std::chrono::minutes ask_failed_after{5};
 /// The time between two looks for processes that have ended.
 constexpr std::chrono::seconds check_every{1};
 /// The most peers that this process writes to. The provider shm has a table of 256 addresses.
@@ -97,7 +100,7 @@ bool FabricWriters::is_ready(const Peer& peer) const {
 void FabricWriters::ask(const Peer& peer, Link& link) {
   const auto now = Clock::now();
   if (now - link.asked_at < ask_again_after) return;
-  link = {draw_id(), now};
+  link = {.id = draw_id(), .asked_at = now, .has_failed = link.has_failed};
   frames_.emplace_back(
       peer, encode(FabricMessage{
                 link.id, AskRegion{options_.address, std::string{fabric::print(*options_.provider)},
@@ -119,7 +122,11 @@ void FabricWriters::on(const Key& key, const FabricMessage& message) {
     link.writer->begin();
     frames_.emplace_back(found->first, encode(FabricMessage{link.id, WriterBegun{}}));
   } else if (std::holds_alternative<RegionReady>(message.body)) {
-    if (link.writer && !link.is_ready) link.is_ready = link.writer->connect().ok();
+    if (!link.writer || link.is_ready) return;
+    link.is_ready = link.writer->connect().ok();
+    // A busy peer may fail once.
+    const bool had_failed = std::exchange(link.has_failed, !link.is_ready);
+    if (had_failed && link.has_failed) link.asked_at = Clock::now() + ask_failed_after;
   } else if (const auto* release = std::get_if<fabric::Release>(&message.body)) {
     if (link.is_ready) link.writer->release(*release);
   }

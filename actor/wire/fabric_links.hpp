@@ -104,6 +104,8 @@ class FabricWriters {
     Clock::time_point asked_at{};
     std::unique_ptr<fabric::RegionWriter> writer = nullptr;
     bool is_ready = false;
+    /// True if the last region could not be written to.
+    bool has_failed = false;
   };
 
   FabricWriters(FabricOptions options, std::shared_ptr<fabric::Endpoint> endpoint)

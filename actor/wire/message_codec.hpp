@@ -1,5 +1,6 @@
-/// Serialises slices of tensors: their description in the archive, their elements as an attachment.
-/// With it, archive.hpp can serialise every message of engine/core by the list of its fields.
+/// Encodes and decodes slices of tensors. The archive gets the type, the number and the rows of the
+/// elements; the elements themselves become an attachment. With this header, archive.hpp can encode
+/// and decode the messages of engine/core that hold slices, by the lists of their fields.
 #pragma once
 
 #include "starling/actor/wire/archive.hpp"
@@ -8,15 +9,16 @@
 
 namespace starling::core {
 
-/// The first byte of an encoded slice is the bytes of an element, 4 or 8, with these bits if the
-/// elements are in a compact form. It is 0 for an empty slice.
+/// The first byte of an encoded slice is its element code. The code is 0 for an empty slice, else
+/// the size of an element in bytes, 4 or 8. For elements in a compact form (compact.hpp), it is
+/// `compact_floats`, with `halves_bit` if has_halves and with `sparse_bit` if is_sparse.
 inline constexpr unsigned compact_bit = 1U << 4U;
 inline constexpr unsigned compact_floats = sizeof(float) | compact_bit;
 inline constexpr unsigned halves_bit = 1U << 5U;
 inline constexpr unsigned sparse_bit = 1U << 6U;
 
-/// Encodes the code of the elements, their number, the rows and, in a compact form, the number of
-/// elements that the form contains.
+/// Encodes the element code, the number of elements, the rows and, for a compact form, the number
+/// of elements that the form contains. Attaches the elements, unless the slice is empty.
 template <class A>
 void save_slice(A& archive, const Slice& slice) {
   if (slice.travels_compact()) {
@@ -35,7 +37,8 @@ void save_slice(A& archive, const Slice& slice) {
   if (width > 0) archive.attach({slice.buffer, slice.bytes()});
 }
 
-/// Decodes elements in a compact form. Requires: the code, the number and the rows were decoded.
+/// Decodes the elements of a slice in a compact form. Requires: `code`, slice.count and slice.rows
+/// were decoded before.
 template <class A>
 void load_compact(A& archive, std::uint8_t code, Slice& slice) {
   CompactForm form{(code & halves_bit) != 0, (code & sparse_bit) != 0, 0};
@@ -53,8 +56,9 @@ void load_compact(A& archive, std::uint8_t code, Slice& slice) {
   slice.is_compact = true;
 }
 
-/// Decodes a slice. Its elements stay in the received bytes if these can be kept alive and are
-/// aligned; otherwise, or if they are in a compact form, they are copied.
+/// Decodes a slice. If the attached bytes have an owner and are aligned, the slice is a view of
+/// them and keeps their owner alive. Otherwise, the elements are copied. Elements in a compact form
+/// are always expanded into a new buffer.
 template <class A>
 void load_slice(A& archive, Slice& slice) {
   std::uint8_t width = 0;

@@ -182,9 +182,9 @@ TEST_F(EndpointTest, RefusesAnIntroductionThatTheHolderDidNotSend) {
   Proof proof{};
   for (const bool answers : {false, true}) {
     rogue_client.send(node, TrafficClass::handshake,
-                      encode({address, Introduction{other.certificate, answers, proof}}));
+                      encode({address, Introduction{other.certificate, answers, 1, proof}}));
     // The second introduction has a proof by another key.
-    proof = prove("I am, at " + address, wire::make_key_pair().secret_key,
+    proof = prove("I am, at " + address + " 1", wire::make_key_pair().secret_key,
                   *wire::parse_peer(node.endpoint->address()).value().key);
   }
   ASSERT_TRUE(wait_until([&] { return node.endpoint->counts().received >= received + 2; }));
