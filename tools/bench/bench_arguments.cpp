@@ -148,8 +148,8 @@ Result<int> BenchArguments::run_collectives() const {
     constexpr std::uint64_t bytes_max = std::uint64_t{1} << 30U;
     auto bytes = parse_bytes(setting.text, "an amount with its unit, like 100kB");
     if (!bytes) return std::move(bytes).error().within("--bytes");
-    if (*bytes < sizeof(float) || *bytes > bytes_max)
-      return Error{"--bytes: " + setting.text + "; valid: 4 bytes to 1GiB"};
+    if (*bytes < sizeof(float) || *bytes > bytes_max || *bytes % sizeof(float) != 0)
+      return Error{"--bytes: " + setting.text + "; valid: 4 bytes to 1GiB, in multiples of 4"};
     options.bytes.push_back(*bytes);
   }
   if (options.bytes.empty())

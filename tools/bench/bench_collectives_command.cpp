@@ -17,7 +17,8 @@
 namespace starling::program {
 namespace {
 
-/// One size and one algorithm, with the time of a collective in each repeat, in seconds.
+/// The measured times of the all-reduce of `bytes` bytes with `algorithm`: for each repeat, the
+/// mean time of one all-reduce, in seconds.
 struct MeasuredCollective {
   std::uint64_t bytes = 0;
   std::string algorithm;
@@ -26,19 +27,21 @@ struct MeasuredCollective {
   [[nodiscard]] double time() const { return median(times); }
 };
 
-/// Returns how often a repeat runs a collective: so that the repeat sums some 64 MB, but at least
-/// once, and at most 200 times.
+/// Returns how many times one repeat runs an all-reduce of `bytes` bytes: as many as sum at most
+/// 64 MiB in total, but at least 1 and at most 200. Requires: bytes > 0.
 std::size_t times_of(std::uint64_t bytes) {
   return std::clamp<std::uint64_t>((std::uint64_t{64} << 20U) / bytes, 1, 200);
 }
 
-/// The collectives of one repeat, and what each of them is, in the same order.
+/// The all-reduces of one repeat. `runs` says how to run each of them. `collectives` has its size
+/// and its algorithm, without times yet, in the same order.
 struct CollectivePlan {
   std::vector<CollectiveRun> runs;
   std::vector<MeasuredCollective> collectives;
 };
 
-/// Plans all sizes with all algorithms. An Error says which option is bad.
+/// Plans an all-reduce for each size and each algorithm. Returns an Error, which names the option,
+/// if an algorithm is not valid or cannot run among these members.
 Result<CollectivePlan> make_plan(const BenchCollectivesOptions& options) {
   CollectivePlan plan;
   for (const std::uint64_t bytes : options.bytes)
@@ -59,7 +62,8 @@ Result<CollectivePlan> make_plan(const BenchCollectivesOptions& options) {
   return plan;
 }
 
-/// Measures the collectives; in each repeat, all take their turn. An Error says why one failed.
+/// Measures the all-reduces of the plan. Each repeat runs the whole plan in order. Returns the
+/// Error of run_collectives() if that fails.
 Result<std::vector<MeasuredCollective>> measure(const BenchCollectivesOptions& options,
                                                 const CollectivePlan& plan) {
   std::vector<CollectiveRun> runs;

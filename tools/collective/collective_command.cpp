@@ -1,7 +1,9 @@
 #include "starling/tools/collective/collective_command.hpp"
 
 #include <memory>
+#include <span>
 #include <utility>
+#include <variant>
 
 #include "starling/base/input.hpp"
 #include "starling/base/text.hpp"
@@ -9,6 +11,7 @@
 #include "starling/tools/collective/collective_report.hpp"
 #include "starling/tools/collective/network_options.hpp"
 #include "starling/tools/files/file_output.hpp"
+#include "starling/tools/files/file_use.hpp"
 #include "starling/tools/job/topology_file.hpp"
 #include "starling/tools/train/commands.hpp"
 
@@ -59,6 +62,10 @@ Result<void> check_picture(const std::string& svg, const collective::Plan& plan)
                  print_count(schedule.rounds.size(), "round") +
                  " are too many for a picture; valid: " + std::to_string(picture_members_max) +
                  " and " + std::to_string(picture_rounds_max) + " at most"};
+  if (const auto* trees = std::get_if<collective::PackedTrees>(&plan.algorithm)) {
+    const FileUse links{"the topology", trees->file};
+    if (auto free = check_no_conflict({"--svg", svg}, std::span{&links, 1}); !free) return free;
+  }
   return check_writable(svg);
 }
 

@@ -140,6 +140,9 @@ std::string check_is_no_flag(const std::string& text) {
 Error usage_error(const CLI::ParseError& fault) {
   const std::string message = fault.what();
   if (fault.get_name() != "ArgumentMismatch") return Error{message};
+  if (message.find("flag override") != std::string::npos)
+    return Error{"--" + message.substr(0, message.find(' ')) +
+                 ": takes no value; valid: the flag alone, or in a job file true or false"};
   const bool is_repeated = message.find("received ") != std::string::npos &&
                            message.find("received 0") == std::string::npos;
   return Error{message.substr(0, message.find(':')) + ": " +

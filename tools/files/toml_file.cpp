@@ -8,7 +8,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the part of `content` before line `line`. Lines count from 1.
+/// Returns the lines of `content` before line number `line`. The first line has the number 1.
 std::string_view before_line(std::string_view content, std::size_t line) {
   std::size_t end = 0;
   for (; line > 1 && end < content.size(); --line)
@@ -16,7 +16,8 @@ std::string_view before_line(std::string_view content, std::size_t line) {
   return content.substr(0, end);
 }
 
-/// Returns the last line of `file` that sets `key`, in any of its tables; nothing if no line does.
+/// Returns the number of the last line on which `file`, or a table in it, sets `key`; nullopt if no
+/// line does. `key` is one name without dots. Does not look into arrays.
 std::optional<std::size_t> line_of_key(const toml::table& file, std::string_view key) {
   std::optional<std::size_t> line;
   for (const auto& [name, value] : file) {
@@ -27,8 +28,7 @@ std::optional<std::size_t> line_of_key(const toml::table& file, std::string_view
   return line;
 }
 
-/// Returns the last line of `content` that sets `key`; nothing if no line does, or if `content` is
-/// not valid TOML.
+/// Parses `content` and calls line_of_key(). Returns nullopt if `content` is not valid TOML.
 std::optional<std::size_t> line_of_key_in(std::string_view content, std::string_view key) {
   try {
     return line_of_key(toml::parse(content), key);
@@ -37,18 +37,20 @@ std::optional<std::size_t> line_of_key_in(std::string_view content, std::string_
   }
 }
 
-/// Returns the key at the beginning of line `line`, without quotes.
+/// Returns the key at the beginning of line number `line`, without the quotes around it.
 std::string_view key_of_line(std::string_view content, std::size_t line) {
   std::string_view text = content.substr(before_line(content, line).size());
-  text = trim(text.substr(0, text.find_first_of("=\n")));
-  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\''))
-    text = text.substr(1, text.size() - 2);
-  return text;
+  text = trim(text.substr(0, text.find('\n')));
+  if (text.empty() || (text.front() != '"' && text.front() != '\''))
+    return trim(text.substr(0, text.find('=')));
+  const auto end = text.find(text.front(), 1);
+  return text.substr(1, end == std::string_view::npos ? end : end - 1);
 }
 
-/// Returns a message about a key that is given twice, with the first line that gives it; empty for
-/// other errors. The parser's own message ends with the key in quotes, but garbles a key that has
-/// quotes itself: such a key is read from the line.
+/// If toml++ reports that a key is given twice, returns a message with the key and, if it is found,
+/// the last earlier line that gives a key of this name, in any table. Returns an empty text for
+/// other errors. The description by toml++ has the key in single quotes, but garbles a key that
+/// stands in double quotes: this function reads such a key from its line.
 std::string duplicate_key_message(std::string_view content, const toml::parse_error& error) {
   constexpr std::string_view marker = "cannot redefine existing ";
   const std::string_view description = error.description();
@@ -58,8 +60,8 @@ std::string duplicate_key_message(std::string_view content, const toml::parse_er
   const std::size_t line = error.source().begin.line;
   const std::string_view quoted =
       description.substr(begin + 1, description.rfind('\'') - begin - 1);
-  const std::string key{quoted.find('"') == std::string_view::npos ? quoted
-                                                                   : key_of_line(content, line)};
+  const std::string key{
+      quoted.find_first_of("\"'") == std::string_view::npos ? quoted : key_of_line(content, line)};
   const auto first = line_of_key_in(before_line(content, line), key);
   return key + ": is given twice" + (first ? ", first in line " + std::to_string(*first) : "") +
          "; valid: once";
@@ -76,9 +78,10 @@ Error syntax_error(std::string_view content, const std::string& path,
                (is_unquoted_text ? R"(; text stands in quotes, as in barrier = "bsp")" : "")};
 }
 
-/// Returns an Error for a line with more than 200 dots, because each dot of a key nests one more
-/// table. toml++ 3.3 exhausts the stack when it frees 50,000 nested tables, which nested values
-/// reach with more dots than that.
+/// Returns an Error for a line with more than 200 dots. It counts dots in values and comments too.
+/// Each dot of a key adds a level of nested tables, and toml++ 3.3 exhausts the stack when it frees
+/// 50,000 levels. With 200 dots a line, a file has fewer levels, because toml++ refuses more than
+/// 256 nested values.
 Result<void> check_dots(std::string_view content, const std::string& path,
                         const std::string& valid) {
   constexpr std::size_t dots_max = 200;

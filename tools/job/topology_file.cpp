@@ -21,6 +21,7 @@ Result<std::string> with_links(const std::string& exchange) {
   if (settings.algorithm.empty()) return exchange;
   const auto algorithm = collective::parse_algorithm(settings.algorithm).value();
   const auto* const trees = std::get_if<collective::PackedTrees>(&algorithm);
+  // The parser sets `topology` if `exchange` has links in place of the name of a file.
   if (trees == nullptr || trees->topology != nullptr) return exchange;
   const auto topology = read_topology(trees->file);
   if (!topology) return topology.error();

@@ -39,12 +39,12 @@ void Command::set_footer(const std::string& text) { app_.footer(text); }
 
 void Command::add_flag(const std::string& flag, bool& is_given, const std::string& help,
                        const std::string& group) {
-  app_.add_flag(flag, is_given, help)->group(group);
+  app_.add_flag(flag, is_given, help)->group(group)->disable_flag_override();
 }
 
 void Command::add_value(const std::string& flag, std::string& value, const std::string& help,
                         const std::string& value_name) {
-  app_.add_option(flag, value, help)->type_name(value_name);
+  app_.add_option(flag, value, help)->type_name(value_name)->check(refuse_empty(), "");
 }
 
 void Command::add_values(const std::string& flag, std::vector<std::string>& values,

@@ -16,16 +16,17 @@ namespace {
 
 static_assert(std::atomic<bool>::is_always_lock_free &&
                   std::atomic<std::int64_t>::is_always_lock_free,
-              "signal handlers may use these");
+              "a signal handler may use only lock-free atomics");
 /// True while a GracefulStop exists.
 std::atomic<bool> is_graceful = false;
-/// The message of a first signal that does not end the program; null for no message.
+/// If a GracefulStop exists at the first signal, the handler prints this. Null: it prints nothing.
 std::atomic<const char*> first_signal_message = nullptr;
-/// The message of a first signal that ends the program.
+/// If no GracefulStop exists at the first signal, the handler prints this and ends the program.
 std::atomic<const char*> abort_message = "\nstarling: interrupted, nothing was saved\n";
 std::atomic<bool> is_stop_requested = false;
-/// The time of the first signal, in ms of the monotonic clock. In the far future until the handler
-/// of that signal sets it, because a second signal may come before that.
+/// The time of the first signal, in ms of the monotonic clock. Before the handler sets it, it is a
+/// time in the far future: a second signal that comes meanwhile then counts as a repetition of the
+/// first one (repeats_first_signal()).
 std::atomic<std::int64_t> stop_requested_at_ms = INT64_MAX / 2;
 
 /// Writes to stderr. Safe in a signal handler.
@@ -39,10 +40,11 @@ std::int64_t milliseconds_now() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-/// Returns true if a later signal has the same cause as the first one, so that it must not end the
-/// program. When a terminal is lost, both its shell and the system send SIGHUP. Supervisors such as
-/// timeout(1) send a signal, SIGTERM by default, to a process and then to its group. Nobody presses
-/// Ctrl-C twice within 100 ms.
+/// Returns true if a later signal counts as a repetition of the first one, so that it does not end
+/// the program: a SIGHUP at any time, a SIGTERM within 1 s, a SIGINT within 100 ms. When a terminal
+/// is lost, both its shell and the system send SIGHUP. Supervisors such as timeout(1) send a
+/// signal, SIGTERM by default, to a process and then to its group. Users do not press Ctrl-C twice
+/// within 100 ms.
 bool repeats_first_signal(int signal) {
   if (signal == SIGHUP) return true;
   const std::int64_t repeated_within_ms = signal == SIGTERM ? 1000 : 100;
@@ -88,6 +90,9 @@ bool wait_for_interrupt_until(std::chrono::steady_clock::time_point deadline) {
 }
 
 GracefulStop::GracefulStop(const char* message) noexcept {
+  // Ctrl-C also ends the program that reads the output through a pipe (`| tee log`). The next line
+  // of progress would then end this program before it has saved anything.
+  ::signal(SIGPIPE, SIG_IGN);
   first_signal_message = message;
   is_graceful = true;
 }
