@@ -15,15 +15,17 @@ namespace starling::actor {
 /// Collects reports and models, to show progress, evaluate, stop and save. No other actor waits for
 /// it.
 using ObserverActor =
-    Interface<void(DirectoryPtr),      // Names the job's actors.
-              void(core::RangeState),  // The state of a range, which it asked for.
-              void(start_atom),        // The job starts.
-              void(Report),            // A worker's progress; answered by report_credit_atom.
-              void(Evaluated),         // The compute pool has evaluated the model.
-              void(Failure),           // The job cannot go on.
-              void(core::Stop),        // The user wants the job to end.
-              void(timer_atom),        // A timer has fired.
-              void(quit_atom)>;        // The job is over.
+    Interface<void(DirectoryPtr),         // Names the job's actors.
+              void(JobActorsPtr),         // Names them as a user's own actors see them.
+              JobActorsPtr(actors_atom),  // A user's own actor asks for these.
+              void(core::RangeState),     // The state of a range, which it asked for.
+              void(start_atom),           // The job starts.
+              void(Report),               // A worker's progress; answered by report_credit_atom.
+              void(Evaluated),            // The compute pool has evaluated the model.
+              void(Failure),              // The job cannot go on.
+              void(core::Stop),           // The user wants the job to end.
+              void(timer_atom),           // A timer has fired.
+              void(quit_atom)>;           // The job is over.
 
 /// One member of a job, with one or more parts: it computes updates (worker), owns ranges (owner),
 /// or keeps the workers' steps (coordinator). Members exchange the protocol's messages as
@@ -77,13 +79,15 @@ using MemberHandle =
               core::Value(read_atom, core::AskValue)>;  // Asks an owner for present values.
 
 /// Stands for the whole job. It ends when the job ends, so actors may monitor it.
-using JobHandle = Interface<void(core::Stop)>;  // The user wants the job to end.
+using JobHandle = Interface<void(core::Stop),            // The user wants the job to end.
+                            JobActorsPtr(actors_atom)>;  // Asks for the actors as they are now.
 
 // clang-format on
 
-/// A job, as a user's own actors see it. On several nodes, the members are those of the
-/// configuration with which this node's part of the job began: a question to a member that has left
-/// since is refused, and members that have joined since are not listed.
+/// A job, as a user's own actors see it. On several nodes, the members are those of one
+/// configuration: at first of the one with which this node's part of the job began, and in the
+/// answer to `actors_atom` of the latest one that this node knows. A question to a member that has
+/// left since is refused.
 struct JobActors {
   /// The members that compute updates, by member id.
   std::vector<MemberHandle> workers;
@@ -95,7 +99,6 @@ struct JobActors {
   MemberHandle model;
   JobHandle job;
 };
-using JobActorsPtr = std::shared_ptr<const JobActors>;
 
 /// The actors of a job in one process. Complete before the first message of the job is sent.
 struct Directory {

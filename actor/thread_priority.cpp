@@ -6,8 +6,16 @@
 #include <unistd.h>
 
 namespace starling {
+namespace {
+
+thread_local bool is_network = false;
+
+}  // namespace
+
+bool is_network_thread() { return is_network; }
 
 void set_priority(ThreadPriority priority) {
+  is_network = priority == ThreadPriority::network;
   // The main thread, whose id is that of the process, keeps the nice value of the process.
   const int of_process = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::getpid()));
   const auto thread = static_cast<id_t>(::syscall(SYS_gettid));

@@ -19,6 +19,10 @@ enum class ThreadPriority : int {
 /// changes.
 void set_priority(ThreadPriority priority);
 
+/// True if the calling thread has set its priority to `network`. Such a thread must not run code of
+/// a job, which may never return: others then hear nothing from this process, and take it for dead.
+[[nodiscard]] bool is_network_thread();
+
 /// Threads that the calling thread starts from now on do not inherit a negative nice value.
 void keep_priority_from_children();
 

@@ -22,6 +22,8 @@ namespace starling::actor {
 /// The actors of a job, sorted into workers, owners and the coordinator; defined in interfaces.hpp.
 struct Directory;
 using DirectoryPtr = std::shared_ptr<const Directory>;
+struct JobActors;
+using JobActorsPtr = std::shared_ptr<const JobActors>;
 
 /// The result of Task::plan().
 struct Planned {
@@ -197,10 +199,11 @@ struct FlowProgramEnded {
 using MailboxTypes = core::Concat<
     core::Messages,
     core::TypeList<core::Value, core::Snapshot, core::RangeState, std::vector<core::RangeState>,
-                   DirectoryPtr, Planned, PartsComputed, Computed, Evaluated, ComputeFailed, Report,
-                   core::StepsReport, Failure, MemberReport, AskMember, LivenessUpdate, TimerFired,
-                   EnvelopePtr, core::LocalMessage, core::AskValue, core::Answer, Pause, ReadRanges,
-                   FlowInput, FlowActionBegun, FlowPartEnded, FlowProgramEnded>>;
+                   DirectoryPtr, JobActorsPtr, Planned, PartsComputed, Computed, Evaluated,
+                   ComputeFailed, Report, core::StepsReport, Failure, MemberReport, AskMember,
+                   LivenessUpdate, TimerFired, EnvelopePtr, core::LocalMessage, core::AskValue,
+                   core::Answer, Pause, ReadRanges, FlowInput, FlowActionBegun, FlowPartEnded,
+                   FlowProgramEnded>>;
 
 }  // namespace starling::actor
 
@@ -220,3 +223,4 @@ CAF_ADD_ATOM(starling, starling::actor, read_atom, "read")
 CAF_ADD_ATOM(starling, starling::actor, quit_atom, "quit")
 CAF_ADD_ATOM(starling, starling::actor, leave_atom, "leave")
 CAF_ADD_ATOM(starling, starling::actor, report_atom, "report")
+CAF_ADD_ATOM(starling, starling::actor, actors_atom, "actors")

@@ -45,22 +45,30 @@ class Watcher : public caf::event_based_actor {
 
   caf::behavior make_behavior() override {
     actor::send(this, this, actor::timer_atom_v);
-    return {[this](actor::timer_atom) { ask_everyone(); }};
+    return {[this](actor::timer_atom) { look(); }};
   }
 
   /// Releases the job's actors.
   void on_exit() override { job_.reset(); }
 
  private:
-  /// Does not block: the answers arrive as messages.
-  void ask_everyone() {
+  /// Asks for the present workers, because on nodes workers join and leave. Does not block: the
+  /// answers arrive as messages.
+  void look() {
+    actor::send_later(this, this, std::chrono::milliseconds{100}, actor::timer_atom_v);
+    request(job_->job, std::chrono::seconds{1}, actor::actors_atom_v)
+        .then([this](const actor::JobActorsPtr& present) { ask_everyone(present); },
+              [](const caf::error&) {});  // the job is over
+  }
+
+  void ask_everyone(const actor::JobActorsPtr& present) {
+    job_ = present;
     steps_.clear();
     unanswered_ = job_->workers.size();
     for (const auto& worker : job_->workers)
       request(worker, std::chrono::seconds{1}, actor::step_atom_v)
           .then([this](core::Step step) { record_answer(step); },
                 [this](const caf::error&) { record_answer(std::nullopt); });  // it left, or died
-    actor::send_later(this, this, std::chrono::milliseconds{100}, actor::timer_atom_v);
   }
 
   /// Evaluates a round of questions when its last answer has arrived.

@@ -7,21 +7,24 @@
 
 namespace starling::actor {
 
-Result<void> ClusterJob::bootstrap(const core::ConfigurationPtr& configuration) {
+Result<void> ClusterJob::bootstrap(const core::ConfigurationPtr& configuration,
+                                   LocalJob::OnStarted on_started) {
   if (auto made = make_local_job(configuration); !made) return made;
   std::vector<core::Member> local_members;
   for (const core::Member& member : configuration->members)
     if (member.node == node_) local_members.push_back(member);
   for (const core::Member& member : local_members) set_role(member);
-  local_->add_founders(local_members, configuration);
-  return start_members();
+  local_->add_initial_members(local_members, configuration);
+  local_->start_own_actors(configuration, std::move(on_started));
+  return {};
 }
 
 Result<void> ClusterJob::join(const core::ConfigurationPtr& configuration, std::size_t workers,
-                              Random& random) {
+                              Random& random, LocalJob::OnStarted on_started) {
   if (auto made = make_local_job(configuration); !made) return made;
-  add_joiners(members_of_newcomer(prepared_->options().mode, node_, workers), random);
-  return start_members();
+  add_joiners(members_of_joining_node(prepared_->options().mode, node_, workers), random);
+  local_->start_own_actors(configuration, std::move(on_started));
+  return {};
 }
 
 Result<void> ClusterJob::make_local_job(const core::ConfigurationPtr& configuration) {
@@ -35,13 +38,6 @@ Result<void> ClusterJob::make_local_job(const core::ConfigurationPtr& configurat
   const std::lock_guard lock{mutex_};
   local_ = *std::move(local);
   configuration_ = configuration;
-  return {};
-}
-
-/// Starts the first members here, after the user's own actors.
-Result<void> ClusterJob::start_members() {
-  if (auto started = local_->start_own_actors(configuration()); !started) return started;
-  local_->start_members();
   return {};
 }
 
@@ -62,13 +58,14 @@ void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool may_ha
   LocalJob* local = nullptr;
   {
     const std::lock_guard lock{mutex_};
-    // The packets of a joining member show on which node it is. A member of the configuration may
-    // send from its own node only; a joining member may have its id, but not its incarnation.
+    // The packets of a joining member show on which node it is. A member may send from its own node
+    // only. Several members that join may have its id, but not its incarnation.
     const core::Member* sender = configuration_ ? configuration_->find(envelope.from) : nullptr;
-    if (sender == nullptr)
-      routes_[envelope.from] = node;
-    else if (sender->incarnation == envelope.packet.from && sender->node != node)
-      return;
+    const bool is_member = sender != nullptr && sender->incarnation == envelope.packet.from;
+    if (is_member && sender->node != node) return;
+    if (sender == nullptr) routes_[envelope.from] = node;
+    if (joiner_routes_.size() >= joiner_routes_max) joiner_routes_.clear();
+    if (!is_member) joiner_routes_[{envelope.from, envelope.packet.from}] = node;
     local = local_.get();
   }
   if (local != nullptr) local->deliver(std::move(envelope), may_handle_inline);
@@ -139,8 +136,8 @@ void ClusterJob::note(const core::MemberIncarnation& worker, core::Step step,
 void ClusterJob::note_gone(const core::WorkerProgress& gone) {
   WorkerCount& count = workers_[gone.worker];
   if (!count.first_step) {
-    // It has died before any report of it came here. A founder of a job without saved states began
-    // with step 0. Nobody knows where another worker began.
+    // It has died before any report of it came here. An initial member of a job without saved
+    // states began with step 0. Nobody knows where another worker began.
     const bool began_at_0 = gone.worker.incarnation == 1 &&
                             gone.worker.id < prepared_->options().workers &&
                             setting_of(settings_, "resume").empty();
@@ -284,6 +281,7 @@ wire::JobDescription ClusterJob::description() {
 void ClusterJob::read_ranges(core::RangeId from, bool with_state,
                              std::function<void(wire::Ranges)> on_read) {
   constexpr std::size_t bytes_max = std::size_t{4} << 20U;
+  constexpr std::size_t head_bytes = 64;  // what a state takes besides tensors and ledger
   local_->read_ranges({from, bytes_max}, [with_state, on_read = std::move(on_read)](
                                              std::vector<core::RangeState> all) {
     wire::Ranges reply;
@@ -294,7 +292,8 @@ void ClusterJob::read_ranges(core::RangeId from, bool with_state,
         state.slots = {};
         state.ledger.clear();
       }
-      bytes += state.value.bytes().size() + state.slots.bytes().size();
+      bytes += head_bytes + state.ledger.size() * sizeof(core::LedgerEntry) +
+               state.value.bytes().size() + state.slots.bytes().size();
       reply.states.push_back(std::move(state));
       if (bytes < bytes_max) continue;
       reply.next = reply.states.back().range + 1;
@@ -346,12 +345,14 @@ bool ClusterJob::are_workers_done(const std::vector<actor::MemberReport>& report
 
 void ClusterJob::add_joiners(std::vector<core::Member> members, Random& random) {
   const auto current = configuration();
+  const auto members_max = static_cast<core::MemberId>(LocalJobOptions{}.members_max);
   std::vector<core::MemberId> seeds;
+  std::vector<core::MemberId> taken;  // by members here, which may still join
   for (const core::Member& other : current->members)
     if (other.node != node_) seeds.push_back(other.id);
-  const auto members_max = static_cast<core::MemberId>(LocalJobOptions{}.members_max);
+  for (const auto& report : local_->reports()) taken.push_back(report.member);
   for (const core::Member& member :
-       assign_member_ids(std::move(members), *current, members_max, random)) {
+       assign_member_ids(std::move(members), *current, taken, members_max, random)) {
     set_role(member);
     local_->add_joiner(member, seeds);
   }
@@ -370,7 +371,7 @@ void ClusterJob::set_routes(const core::Configuration& configuration) {
 void ClusterJob::send(const std::vector<core::Envelope>& envelopes) {
   std::vector<FrameBatch> batches;
   for (const core::Envelope& envelope : envelopes) {
-    const auto node = route_to(envelope.to);
+    const auto node = route_to(envelope.to, envelope.packet.to);
     if (!node) continue;
     wire::Frame frame = wire::encode(id_, node_, envelope);
     const auto traffic_class = wire::traffic_class_of(frame);
@@ -383,8 +384,13 @@ void ClusterJob::send(const std::vector<core::Envelope>& envelopes) {
   for (FrameBatch& batch : batches) send_frames_(batch.node, batch.traffic_class, batch.frames);
 }
 
-std::optional<wire::NodeId> ClusterJob::route_to(core::MemberId member) {
+std::optional<wire::NodeId> ClusterJob::route_to(core::MemberId member,
+                                                 std::optional<core::Incarnation> incarnation) {
   const std::lock_guard lock{mutex_};
+  if (incarnation && !(configuration_ && configuration_->contains(member, *incarnation)))
+    if (const auto joiner = joiner_routes_.find({member, *incarnation});
+        joiner != joiner_routes_.end())
+      return joiner->second;
   const auto route = routes_.find(member);
   if (route == routes_.end()) return std::nullopt;
   return route->second;

@@ -46,15 +46,18 @@ class ClusterJob {
         log_(std::move(log)),
         began_at_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
-  // Requires: bootstrap() or join() is called once, before all other functions.
+  // Requires: bootstrap() or join() is called once, before all other functions. Both start the
+  // user's own actors, and call `on_started`, as LocalJob::start_own_actors() does; if they return
+  // an Error, they call nothing. The members are not started: that is LocalJob::start_members().
 
-  /// Starts this node's members of a new job, whose first configuration this is.
-  Result<void> bootstrap(const core::ConfigurationPtr& configuration);
+  /// Makes this node's members of a new job, whose first configuration this is.
+  Result<void> bootstrap(const core::ConfigurationPtr& configuration,
+                         LocalJob::OnStarted on_started);
 
-  /// Starts the members that this node brings into a running job, whose present configuration this
+  /// Makes the members that this node brings into a running job, whose present configuration this
   /// is: `workers` workers and, in central and hybrid mode, an owner. They ask to join.
   Result<void> join(const core::ConfigurationPtr& configuration, std::size_t workers,
-                    Random& random);
+                    Random& random, LocalJob::OnStarted on_started);
 
   /// Starts, for each of the `excluded` members of this node, a new member with the same roles
   /// (Member::works and Member::owns) and a new id, which asks to join.
@@ -160,8 +163,8 @@ class ClusterJob {
   /// Returns everything that a node needs to join the job.
   [[nodiscard]] wire::JobDescription description();
 
-  /// Reads the ranges from `from` on whose primary is a member here, until the reply has 4 MiB of
-  /// tensors; Ranges::next is the `from` of the next call, or 0 if there are no more. It holds
+  /// Reads the ranges from `from` on whose primary is a member here, until the reply has 4 MiB;
+  /// Ranges::next is the `from` of the next call, or 0 if there are no more. It holds
   /// the values and, if `with_state`, the optimizer's state and the ledgers, from which a job can
   /// resume. Calls `on_read` with it on one of the job's threads.
   void read_ranges(core::RangeId from, bool with_state, std::function<void(wire::Ranges)> on_read);
@@ -273,7 +276,6 @@ class ClusterJob {
   void note_gone(const core::WorkerProgress& gone);
 
   Result<void> make_local_job(const core::ConfigurationPtr& configuration);
-  Result<void> start_members();
   void add_joiners(std::vector<core::Member> members, Random& random);
   void set_role(const core::Member& member);
   void set_routes(const core::Configuration& configuration);
@@ -284,6 +286,7 @@ class ClusterJob {
     std::optional<core::Step> first_step = std::nullopt;
     std::uint64_t updates = 0;
   };
+  static constexpr std::size_t joiner_routes_max = 4096;
   /// The most workers of which other nodes may say how many updates they have made.
   static constexpr std::size_t workers_known_max = 65'536;
 
@@ -295,7 +298,9 @@ class ClusterJob {
   };
 
   void send(const std::vector<core::Envelope>& envelopes);
-  std::optional<wire::NodeId> route_to(core::MemberId member);
+  /// Returns the node of a member or, if `incarnation` is that of a joining member, of that one.
+  std::optional<wire::NodeId> route_to(core::MemberId member,
+                                       std::optional<core::Incarnation> incarnation);
 
   /// A job that has been blocked for a shorter time is not reported as blocked.
   static constexpr std::chrono::milliseconds log_blocked_after{500};
@@ -336,10 +341,12 @@ class ClusterJob {
   /// `done` or `stopped` from the first call of stop() on.
   wire::JobState state_ = wire::JobState::running;
 
-  /// Guards routes_, own_members_, configuration_ and the pointer local_.
+  /// Guards routes_, joiner_routes_, own_members_, configuration_ and the pointer local_.
   std::mutex mutex_;
   /// The node of each member.
   std::map<core::MemberId, wire::NodeId> routes_;
+  /// The node of each sender that was no member when its last packet came, such as a joining one.
+  std::map<core::MemberIncarnation, wire::NodeId> joiner_routes_;
   /// This node's members, present and former.
   std::map<core::MemberId, core::Member> own_members_;
   core::ConfigurationPtr configuration_;

@@ -13,31 +13,36 @@ std::string ClusterNode::Impl::name_of_job(JobId id) const {
   return actor::name_of(slot == nullptr ? wire::JobSettings{} : slot->settings, id);
 }
 
-wire::NodeStatus ClusterNode::Impl::make_status() {
+wire::NodeStatus ClusterNode::Impl::make_status(const wire::GetStatus& request) {
   wire::NodeStatus status;
   status.self = membership_->self();
-  status.others = nodes_.all();
+  if (request.with_nodes) status.others = nodes_.all();
   status.counts = membership_->counts();
-  status.jobs = preparing_jobs();
-  for (auto& [id, job] : all_jobs()) status.jobs.push_back(job->status());
   status.revoked.assign(revoked_.begin(), revoked_.end());
+  if (request.job) {
+    if (const JobPtr job = find(*request.job))
+      status.jobs.push_back(job->status());
+    else if (auto preparing = status_if_preparing(*request.job))
+      status.jobs.push_back(*std::move(preparing));
+    return status;
+  }
+  for (const auto& [id, slot] : slots_.slots())
+    if (auto preparing = status_if_preparing(id)) status.jobs.push_back(*std::move(preparing));
+  for (const auto& [id, job] : all_jobs()) status.jobs.push_back(job->status());
   return status;
 }
 
-std::vector<wire::JobStatus> ClusterNode::Impl::preparing_jobs() const {
-  std::vector<wire::JobStatus> preparing;
-  for (const auto& [id, slot] : slots_.slots()) {
-    if (find(id) || closed_jobs_.contains(id)) continue;
-    wire::JobStatus status;
-    status.job = id;
-    status.settings = slot.settings;
-    status.client = slot.client;
-    status.state = wire::JobState::preparing;
-    status.started_at_ms =
-        utc_now_us() / 1000 - (now() - slot.reserved_at) / std::chrono::milliseconds{1};
-    preparing.push_back(std::move(status));
-  }
-  return preparing;
+std::optional<wire::JobStatus> ClusterNode::Impl::status_if_preparing(JobId id) const {
+  const auto* slot = slots_.find(id);
+  if (slot == nullptr || find(id) || closed_jobs_.contains(id)) return std::nullopt;
+  wire::JobStatus status;
+  status.job = id;
+  status.settings = slot->settings;
+  status.client = slot->client;
+  status.state = wire::JobState::preparing;
+  status.started_at_ms =
+      utc_now_us() / 1000 - (now() - slot->reserved_at) / std::chrono::milliseconds{1};
+  return status;
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::GetLog& request) {

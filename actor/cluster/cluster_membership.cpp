@@ -1,4 +1,6 @@
-/// How a node reacts when other nodes join, leave, die, are revoked or are refused.
+/// How a node executes the effects of its Membership object: it sends messages, sets timers, and
+/// reacts when other nodes join, leave, die or are refused, and when it must leave itself. Also
+/// handles revoked certificates.
 #include <algorithm>
 #include <mutex>
 #include <shared_mutex>
@@ -20,6 +22,7 @@ void ClusterNode::Impl::execute(const core::SetTimer& timer) {
 
 void ClusterNode::Impl::execute(const core::NodeChanged& changed) {
   const core::NodeRecord& record = changed.record;
+  // Goes on only if the node is new, or has changed between live and not live.
   if (!nodes_.update(record, now())) return;
   const char* change = core::is_live(record.state)             ? " is here"
                        : record.state == core::NodeState::left ? " has left"
@@ -28,6 +31,7 @@ void ClusterNode::Impl::execute(const core::NodeChanged& changed) {
   log("node " + record.name + " at " + wire::without_key(record.address) + change);
   if (!core::is_live(record.state) && !nodes_.is_address_in_use(record.address))
     endpoint_->forget(record.address);
+  // The second sweep is for is_gone(), which is false for a dead node until this time has passed.
   if (record.state == core::NodeState::dead)
     loop_.post_after(NodeTable::death_believed_after, [this] { sweep_jobs(); });
   sweep_jobs();
@@ -42,8 +46,9 @@ void ClusterNode::Impl::execute(const core::MustLeave& order) {
 }
 
 void ClusterNode::Impl::execute(const core::NodeRefused& refused) {
+  // Membership may report the same node several times. The log names it once.
   if (!name_conflicts_.insert(refused.record.id).second) return;
-  if (name_conflicts_.size() > name_conflicts_max) name_conflicts_.erase(name_conflicts_.begin());
+  if (name_conflicts_.size() > name_conflicts_max) name_conflicts_ = {refused.record.id};
   log("node " + refused.record.name + " at " + wire::without_key(refused.record.address) +
       " is refused: a node of that name is there already, at " +
       wire::without_key(refused.holder.address));
@@ -52,6 +57,7 @@ void ClusterNode::Impl::execute(const core::NodeRefused& refused) {
 void ClusterNode::Impl::on_revoked(const security::MergeResult& merged) {
   for (const security::Revocation& revocation : merged.added)
     log("certificate " + security::print_serial(revocation.serial) + " is revoked");
+  // A node's address contains its public key, if keys are used.
   for (const auto& node : nodes_.all()) {
     const auto peer = wire::parse_peer(node.address);
     if (!peer || !peer->key || std::ranges::count(merged.revoked, *peer->key) == 0) continue;
@@ -65,9 +71,11 @@ void ClusterNode::Impl::on_revoked(const security::MergeResult& merged) {
 void ClusterNode::Impl::log_isolation() {
   if (membership_->joined() || now() < isolation_logged_at_ + isolation_log_period) return;
   isolation_logged_at_ = now();
-  log("no answer from " + wire::without_key(options_.seeds.front()) +
-      (options_.seeds.size() > 1 ? " and the other seed nodes" : "") +
-      " yet: on its own, and keeps asking");
+  std::vector<std::string> seeds = options_.seeds;
+  std::erase(seeds, address_);  // a node does not ask itself
+  if (seeds.empty()) return;
+  log("no answer from " + wire::without_key(seeds.front()) +
+      (seeds.size() > 1 ? " and the other seed nodes" : "") + " yet: on its own, and keeps asking");
 }
 
 std::vector<core::NodeRecord> ClusterNode::Impl::live_nodes() const {

@@ -84,6 +84,8 @@ void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
   // nullopt: the loop is busy. False: too few other nodes are left to hand over to.
   const auto loop_answer = loop_.call_within(std::min(timeout, loop_timeout), [this] {
     is_leaving_ = true;
+    // A member that has not started yet would not leave.
+    while (!starting_.empty()) finish_start(starting_.begin()->first, Error{is_leaving_reason});
     for (auto& [id, job] : all_jobs()) job->local().leave();
     return can_hand_over();
   });
@@ -104,12 +106,15 @@ bool ClusterNode::Impl::can_hand_over() {
   const std::size_t others = live_nodes().size() - 1;
   bool has_enough_nodes = true;
   for (auto& [id, job] : all_jobs()) {
-    const std::size_t replication_factor = job->prepared().options().replication_factor;
-    if (others >= replication_factor) continue;
+    const JobOptions& options = job->prepared().options();
+    const std::size_t replication_factor = options.replication_factor;
+    const bool has_owners = placed_ranges(options, job->prepared().ranges()) > 0;
+    if (others >= replication_factor || !has_owners) continue;
     has_enough_nodes = false;
     log_for_job(id, "each of its ranges has " + std::to_string(replication_factor) +
-                        " copies, and there are only " + std::to_string(others) +
-                        " other nodes: leaves without making new copies");
+                        " copies, and there " + (others == 1 ? "is only " : "are only ") +
+                        std::to_string(others) + (others == 1 ? " other node" : " other nodes") +
+                        ": leaves without making new copies");
   }
   return has_enough_nodes;
 }

@@ -30,6 +30,9 @@ class PreparedJob {
   [[nodiscard]] virtual std::size_t ranges() const = 0;
   /// The number of updates in the checkpoint that the job resumes from; 0 if it resumes from none.
   [[nodiscard]] virtual std::uint64_t updates_in_checkpoint() const { return 0; }
+  /// Tells users what changes for the job because it resumes from a checkpoint; empty if nothing
+  /// does.
+  [[nodiscard]] virtual std::string resume_note() const { return {}; }
   /// The number of steps of each worker in one pass over its data; 0 if the job has no data.
   [[nodiscard]] virtual core::Step steps_per_data_epoch() const { return 0; }
   /// Returns an Error if this machine does not have the memory for one node's part of the job, when
@@ -39,7 +42,8 @@ class PreparedJob {
   /// large model. The node calls it once, before make_local_job(), on the thread that read the
   /// data.
   [[nodiscard]] virtual Result<void> make_initial_values() const { return {}; }
-  /// A hash of the data: two nodes may run one job together only if their fingerprints are equal.
+  /// A hash of the data, and of the values that the data decide: two nodes may run one job together
+  /// only if their fingerprints are equal.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<LocalJob>> make_local_job(
       LocalJobOptions options) const = 0;
@@ -75,6 +79,9 @@ struct ClusterOptions {
   /// The number of workers that the node brings into each running job that it joins.
   std::uint32_t workers = 1;
   JobLimits limits = {};
+  /// How long a job waits for its JobOptions::on_start, which may not return. The node to which the
+  /// job was submitted waits 30 s for the start.
+  std::chrono::milliseconds on_start_max = std::chrono::seconds{20};
   JobPreparer prepare_job;
   /// Called on one of the node's threads with new revocations of certificates. The callback must
   /// store them, because the node must have them in EndpointOptions::secrets when it starts again.

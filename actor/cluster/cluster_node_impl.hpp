@@ -24,7 +24,8 @@
 
 namespace starling::actor {
 
-/// Functions run on the loop's thread unless their comments say otherwise.
+/// Threads other than the loop's may call the public functions, log(), static functions, and
+/// functions whose comments say so. Only the loop's thread calls all other functions.
 class ClusterNode::Impl {
  public:
   using JobId = wire::JobId;
@@ -38,7 +39,7 @@ class ClusterNode::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  /// Call on any thread but the loop's.
+  /// See ClusterNode::stop_readers(). Call on any thread but the loop's.
   std::size_t stop_readers() { return hanging_readers_ += prepared_.close(); }
 
   Result<void> open();
@@ -51,12 +52,12 @@ class ClusterNode::Impl {
     return refusal_;
   }
 
-  /// Thread-safe.
+  /// Call on any thread but the loop's.
   wire::NodeStatus status() {
-    return loop_.call([this] { return make_status(); });
+    return loop_.call([this] { return make_status({}); });
   }
 
-  /// Call on any thread but the loop's.
+  /// See ClusterNode::leave(). Call on any thread but the loop's.
   void leave(std::chrono::milliseconds timeout);
 
  private:
@@ -64,35 +65,39 @@ class ClusterNode::Impl {
 
   void log(const std::string& line) { log_buffer_.add(line); }
   void log_for_job(JobId job, const std::string& line) { log_buffer_.add(line, name_of_job(job)); }
-  /// The job's name, or its number if this node does not know the job.
+  /// Returns the job's name; its id in decimal if it has no valid name, or if this node does not
+  /// know the job.
   [[nodiscard]] std::string name_of_job(JobId job) const;
 
-  /// True if there are enough other nodes to hold all replicas of every job's ranges. Logs each job
-  /// for which there are not: its ranges then have fewer replicas.
+  /// Returns true if there are enough other live nodes to hold all replicas of every job's ranges.
+  /// Logs each job with too few nodes: its ranges have fewer replicas once this node has left.
   bool can_hand_over();
-  /// True if all members here have left their jobs or have failed.
+  /// Returns true if all members here have left their jobs or have failed. Any thread may call it.
   bool has_handed_over();
 
   // --- receiving (cluster_messages.cpp) ---
 
-  /// Called on the endpoint's thread with each frame. Delivers a packet to its job; queues a
-  /// control message for the loop.
+  /// Called on the endpoint's thread with each frame. Delivers a packet of a job's member to the
+  /// job, and queues a control message for the loop. Drops a frame that is malformed, that its
+  /// sender may not send, or that does not fit in the queue (`waiting_bytes_max`).
   void receive(const wire::FrameView& frame, const security::Sender& sender);
-  /// On the endpoint's thread. Logs why a frame is dropped, but at most once in `drop_log_period`,
-  /// because many such frames may arrive.
+  /// Called on the endpoint's thread. Logs why a frame was dropped whose kind cannot be read, at
+  /// most once in `drop_log_period`, because many such frames may arrive.
   void log_drop(const std::string& why);
-  /// Returns true if `sender` may send packets in the name of `node`. Called on the endpoint's
-  /// thread.
+  /// Returns true if `sender` may send packets of members on `node`: it has the key in the node's
+  /// address, or nothing is encrypted. Called on the endpoint's thread.
   bool may_send_as(NodeId node, const security::Sender& sender);
   /// True if a client may send this message: a request, except one to prepare or start a job.
   static bool may_come_from_client(const wire::ControlMessage& message);
   void handle(const wire::ControlMessage& message, const std::optional<security::Key>& public_key);
-  /// The name of a client in JobLimits: its certificate's name or, without keys, its host.
+  /// Returns the name of a client by which JobLimits are applied: the name in its certificate or,
+  /// without keys, its host.
   [[nodiscard]] std::string client_name(const std::string& address,
                                         const std::optional<security::Key>& public_key) const;
 
   // --- membership (cluster_membership.cpp) ---
 
+  /// Calls `event(membership, context)`, and executes the effects.
   template <class Event>
   void run_membership(Event event) {
     std::vector<core::MembershipEffect> effects;
@@ -109,9 +114,11 @@ class ClusterNode::Impl {
   void execute(const core::NodeRefused& refused);
 
   void on_revoked(const security::MergeResult& merged);
-  /// While no seed node has answered, logs this from time to time.
+  /// While no seed node has answered, logs that this node is on its own, at most once in
+  /// `isolation_log_period`.
   void log_isolation();
 
+  /// Returns the time since this node's start. Any thread may call it.
   [[nodiscard]] core::Time now() const { return EventLoop::Clock::now() - started_at_; }
 
   /// Returns the live nodes, this one first.
@@ -137,7 +144,7 @@ class ClusterNode::Impl {
 
   // --- jobs (cluster_sweeps.cpp) ---
 
-  /// Thread-safe.
+  /// Any thread may call find() and all_jobs(). find() returns nullptr if the job is not here.
   JobPtr find(JobId id) const {
     const std::shared_lock lock{state_mutex_};
     const auto job = jobs_.find(id);
@@ -148,26 +155,34 @@ class ClusterNode::Impl {
     return jobs_;
   }
 
-  /// True if the node has left or has died; false if that is not certain yet.
+  /// Returns true if the node has left, or was declared dead NodeTable::death_believed_after ago or
+  /// earlier. Returns false for a node that is live or is not known.
   [[nodiscard]] bool is_gone(NodeId node) const {
     return nodes_.is_believed_live(node, now()) == false;
   }
 
-  /// Calls sweep_jobs() now and then every `sweep_period`.
+  /// Calls sweep_jobs() at once, and again after every `sweep_period`.
   void sweep();
+  /// Fails the requests to nodes that are gone, continues the submissions without these nodes, and
+  /// checks the jobs here.
   void sweep_jobs();
   /// Returns the nodes on which members of the jobs here run.
   [[nodiscard]] std::set<NodeId> nodes_of_jobs() const;
+  /// Returns the name of another node; "(unknown)" if this node does not know it.
   [[nodiscard]] std::string name_of(NodeId node) const;
-  /// Starts a new member in place of each one that was wrongly declared dead; it asks to join.
+  /// Replaces each member here that the council has removed as dead by a new member, which asks to
+  /// join.
   void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports);
-  /// Deletes records that are older than the retention times below, and records of unknown nodes.
+  /// Deletes records that are older than the retention times below, and records of dead nodes that
+  /// membership has forgotten. Discards prepared jobs that were not started in time. Replaces the
+  /// reaper's threads that hang.
   void expire_records();
-  /// Asks a random node which jobs it runs, and tries to join those that run without this node.
-  /// Also calls expire_records() and log_isolation(). Repeats itself after `look_for_jobs_period`.
+  /// Calls expire_records() and log_isolation(). Unless this node is leaving, also compares
+  /// revocations with a random live node, asks it which jobs it runs, and tries to join the jobs
+  /// that run without this node. Repeats itself after `look_for_jobs_period`.
   void look_for_jobs();
 
-  /// Discards the data and the slot of a job that does not start here, or has ended.
+  /// Discards the data and the slot of a job that does not start here, or that is closed.
   void drop_preparations(JobId id) {
     prepared_.forget(id);
     slots_.release(id);
@@ -175,9 +190,9 @@ class ClusterNode::Impl {
 
   // --- requests about jobs (cluster_jobs.cpp) ---
 
-  wire::NodeStatus make_status();
-  /// Returns the status of each job that has a slot and has not started.
-  [[nodiscard]] std::vector<wire::JobStatus> preparing_jobs() const;
+  wire::NodeStatus make_status(const wire::GetStatus& request);
+  /// Returns the status of a job that has a slot and has not started; nullopt for another job.
+  [[nodiscard]] std::optional<wire::JobStatus> status_if_preparing(JobId id) const;
   void answer(const Requester& requester, const wire::GetLog& request);
   void answer(const Requester& requester, const wire::GetJobRecords&);
   void answer(const Requester& requester, const wire::GetTrace& request);
@@ -185,35 +200,52 @@ class ClusterNode::Impl {
   void answer(const Requester& requester, const wire::GetFlowReport& request);
   void answer(const Requester& requester, const wire::StopJob& request);
   void answer(const Requester& requester, const wire::CloseJob& request);
-  /// Records how the job ended, and tears it down.
+  /// If the job is here, records and logs how it ended. Then tears it down.
   void close_job(JobId id, const std::optional<wire::JobSummary>& summary);
 
   // --- requests (cluster_requests.cpp) ---
 
   static wire::Refused refuse_unknown(JobId id);
-  /// Tries to join a job that runs on node `target` and not here, unless this node has tried
-  /// before.
+  /// Tries to join a job that the node at `address` runs and this node does not, unless this node
+  /// has tried within `attempt_retention`. If the job is closed here, asks that node to close it.
   void try_to_join(const wire::JobStatus& job, const NodeAddress& address);
   /// Starts this node's part of a prepared job. If `joined_job_age` is absent, the job is new, and
-  /// this node bootstraps it; else this node joins a job that runs on other nodes and has this age.
-  /// Returns the running job if it was started before.
-  Result<JobPtr> start_job(JobId id, const core::ConfigurationPtr& configuration,
-                           std::optional<std::chrono::milliseconds> joined_job_age);
-  void answer(const Requester& requester, const wire::GetStatus&);
+  /// `configuration` names this node's first members. Otherwise the job has this age and runs on
+  /// other nodes, and new members of this node ask to join it. Calls `on_started` once the user's
+  /// on_start has returned, or with an Error if the job does not start here. If the job was started
+  /// before, `on_started` gets the result of that start.
+  void start_job(JobId id, const core::ConfigurationPtr& configuration,
+                 std::optional<std::chrono::milliseconds> joined_job_age,
+                 LocalJob::OnStarted on_started);
+  void log_start(JobId id, bool is_joining);
+  /// Makes this node's part of a prepared job, without members. Returns an Error if the job was not
+  /// prepared here, or if `configuration` does not fit it.
+  Result<JobPtr> make_job(JobId id, const core::ConfigurationPtr& configuration,
+                          std::optional<std::chrono::milliseconds> joined_job_age);
+  /// Starts the job's members or, if `started` is an Error, ends the job here. Calls the callbacks
+  /// of start_job().
+  void finish_start(JobId id, const Result<void>& started);
+  void answer(const Requester& requester, const wire::GetStatus& request);
   void answer(const Requester& requester, const wire::PrepareJob& request);
+  /// Reserves a slot for the job. Returns an Error if the node's limits leave no slot, or if too
+  /// many closed jobs are being torn down.
   Result<void> reserve_slot(const wire::PrepareJob& request);
   /// Reserves compute threads for the job, or returns an Error if the node's limits leave too few.
   Result<void> reserve_threads(JobId id, const PreparedJob& prepared);
   void answer(const Requester& requester, const wire::StartJob& request);
   /// Stops the workers of a job here and on the other nodes that have members.
   void stop_everywhere(JobId id);
-  /// Asks `node` to stop the workers of a job, until it has done so or has no member any more.
+  /// Asks `node` to stop the workers of a job. Repeats this until the node has done so, as long as
+  /// the job is here, and `node` is known and has a member of the job.
   void stop_at(NodeId node, JobId id);
   /// Moves the data and the slot of job `previous_id` to `new_id`, which is a new start of the same
   /// job, and tears the previous start down.
   void adopt_preparations(JobId previous_id, JobId new_id);
-  /// Marks the job as closed, and hands it to the reaper, which waits for its actors to end.
+  /// Marks the job as closed. If it is here, destroys it; if it is still starting, calls the
+  /// callbacks of start_job() with an Error.
   void tear_down(JobId id);
+  /// Removes a job from jobs_, and hands it to the reaper.
+  void destroy_job(JobId id);
   void answer(const Requester& requester, const wire::GetJob& request);
   void answer(const Requester& requester, const wire::ReadRanges& request);
   void answer(const Requester& requester, const wire::PauseJob& request);
@@ -222,35 +254,36 @@ class ClusterNode::Impl {
   void answer(const Requester& requester, const wire::Disconnect&);
 
   static constexpr auto sweep_period = std::chrono::milliseconds{250};
-  /// Up to this many closed jobs are torn down at the same time, so that one whose step never
-  /// returns does not delay the others. While this many are being torn down, the node refuses
-  /// PrepareJob and joins no job.
+  /// Up to this many closed jobs are destroyed at the same time, so that one whose step never
+  /// returns does not delay the others. While Reaper::pending_count() is at least this, the node
+  /// refuses PrepareJob and joins no job.
   static constexpr std::size_t teardowns_max = 4;
   /// How long a leaving node waits for the hand-over if there are too few other nodes to hold all
   /// replicas.
   static constexpr std::chrono::milliseconds hand_over_time_if_too_few = std::chrono::seconds{3};
-  /// How long a leaving node waits for the loop's thread, which may be making a job's model.
+  /// How long leave() waits for the loop's thread, which may be busy starting a job.
   static constexpr std::chrono::milliseconds loop_timeout{1500};
   /// The shortest time between two log lines about dropped frames.
   static constexpr auto drop_log_period = std::chrono::seconds{30};
-  /// The shortest time between two log lines that say that no seed node answers. The first comes 3
-  /// s after the start.
+  /// The shortest time between two log lines that say that no seed node answers. The first line
+  /// comes 3 s after the start.
   static constexpr core::Time isolation_log_period = std::chrono::seconds{30};
   static constexpr auto look_for_jobs_period = std::chrono::seconds{1};
-  /// How long the node remembers the outcome of a submission, and an attempt to join a job, which
-  /// it does not repeat in this time.
+  /// How long the node remembers the outcome of a submission, and that it has started a job or
+  /// tried to join it. In this time it does not try to join the job again.
   static constexpr core::Time attempt_retention = std::chrono::minutes{10};
-  /// A prepared job that has not started after this time is discarded: the node that asked to
-  /// prepare it has died, or has started the job without this node.
+  /// A job that has not started this long after its slot was reserved is discarded: the node that
+  /// asked to prepare it has died, or has started the job without this node.
   static constexpr core::Time prepared_retention = std::chrono::minutes{10};
-  /// The most nodes whose name conflicts are remembered; each conflict is logged once.
+  /// The most nodes in name_conflicts_. As long as a node is there, its conflict is not logged
+  /// again.
   static constexpr std::size_t name_conflicts_max = 1000;
-  /// The most closed jobs that are remembered. A node that was partitioned off when a job was
-  /// closed may still run it when it returns.
+  /// The most closed jobs that are remembered. If a node was partitioned off when a job was closed,
+  /// it may still run the job when it returns; try_to_join() then asks it to close the job.
   static constexpr std::size_t closed_jobs_max = 65'536;
   static constexpr core::Time closed_retention = std::chrono::hours{24};
-  /// The most bytes of control messages that wait for the loop's thread. Each message counts with
-  /// its bytes and `message_overhead`.
+  /// The most bytes of control messages that wait for the loop's thread; receive() drops further
+  /// ones. A message counts with the bytes of its frame, plus `message_overhead`.
   static constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
   static constexpr std::size_t message_overhead = 1024;
 
@@ -273,7 +306,8 @@ class ClusterNode::Impl {
                        send(address, std::move(request), wire::TrafficClass::control);
                      }};
   PreparedJobs prepared_{loop_, options_.prepare_job};
-  std::size_t hanging_readers_ = 0;
+  /// The number of readers that had not ended when stop_readers() returned.
+  std::atomic<std::size_t> hanging_readers_ = 0;
   JobSlots slots_{options_.limits};
   Submissions submissions_{
       prepared_,
@@ -288,19 +322,24 @@ class ClusterNode::Impl {
       [this](const std::string& line, const std::string& job) { log_buffer_.add(line, job); },
       [this](wire::JobRecord record) { history_.add(std::move(record), now()); }};
   NodeTable nodes_;
-  /// The nodes that the cluster has refused because another node has their name.
+  /// The nodes that this node has refused because another node has their name.
   std::set<NodeId> name_conflicts_;
-  /// When this node started each of its jobs, or last tried to join it.
+  /// The callbacks of each job whose on_start has not returned yet.
+  std::map<JobId, std::vector<LocalJob::OnStarted>> starting_;
+  /// When this node was asked to start each job, or tried to join it; kept for `attempt_retention`.
   std::map<JobId, core::Time> join_attempts_;
   /// When each closed job was closed.
   std::map<JobId, core::Time> closed_jobs_;
   JobHistory history_;
-  /// The known nodes whose certificates were revoked.
+  /// The nodes whose certificates were revoked while this node knew them.
   std::set<NodeId> revoked_;
 
-  /// Guards jobs_, refusal_ and endpoint_: the loop's thread writes them, and other threads read.
+  /// Guards jobs_, refusal_ and endpoint_, which several threads read. Only the loop's thread
+  /// writes them, except in open() and in the destructor.
   mutable std::shared_mutex state_mutex_;
+  /// True once endpoint_ is set. receive() drops frames that arrive earlier.
   std::atomic<bool> is_open_ = false;
+  /// The bytes of the control messages that wait for the loop's thread.
   std::atomic<std::size_t> waiting_bytes_ = 0;
   std::map<JobId, JobPtr> jobs_;
   std::string refusal_;

@@ -60,20 +60,20 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
             log_for_job(id, "this node's checkpoint is not the one from which the job goes on");
             return drop_preparations(id);
           }
-          const auto started = start_job(id, description->configuration,
-                                         std::chrono::milliseconds{description->age_ms});
-          if (!started) {
-            log_for_job(id, started.error().message);
-            drop_preparations(id);
-          }
+          start_job(id, description->configuration, std::chrono::milliseconds{description->age_ms},
+                    [this, id](const Result<void>& started) {
+                      if (started) return;
+                      log_for_job(id, started.error().message);
+                      drop_preparations(id);
+                    });
         });
       });
 }
 
 // --- requests ---
 
-void ClusterNode::Impl::answer(const Requester& requester, const wire::GetStatus&) {
-  reply(requester, make_status());
+void ClusterNode::Impl::answer(const Requester& requester, const wire::GetStatus& request) {
+  reply(requester, make_status(request));
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJob& request) {
@@ -125,26 +125,79 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob&
     return reply(requester, wire::Refused{is_leaving_reason});
   }
   join_attempts_[request.job] = now();  // so that try_to_join() does not join this job, too
-  const auto started = start_job(request.job, request.initial_configuration, std::nullopt);
-  reply(requester, started ? wire::ReplyBody{wire::Done{}}
-                           : wire::ReplyBody{wire::Refused{started.error().message}});
+  start_job(request.job, request.initial_configuration, std::nullopt,
+            [this, requester, id = request.job](const Result<void>& started) {
+              if (!started) drop_preparations(id);  // a late copy of the request starts nothing
+              reply(requester, started ? wire::ReplyBody{wire::Done{}}
+                                       : wire::ReplyBody{wire::Refused{started.error().message}});
+            });
 }
 
-Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
+void ClusterNode::Impl::start_job(JobId id, const core::ConfigurationPtr& configuration,
+                                  std::optional<std::chrono::milliseconds> joined_job_age,
+                                  LocalJob::OnStarted on_started) {
+  if (const auto starting = starting_.find(id); starting != starting_.end())
+    return starting->second.push_back(std::move(on_started));
+  if (find(id)) return on_started({});
+  auto made = make_job(id, configuration, joined_job_age);
+  if (!made) return on_started(std::move(made).error());
+  JobPtr job = *std::move(made);
+  // Called on a thread of the job's, which may be destroyed before the loop runs the work.
+  auto finish = [this, id](const Result<void>& started) {
+    loop_.post([this, id, started] { finish_start(id, started); });
+  };
+  auto begun = catch_errors([&] {
+    return joined_job_age ? job->join(configuration, options_.workers, random_, finish)
+                          : job->bootstrap(configuration, finish);
+  });
+  if (!begun) {
+    reaper_->destroy(std::move(job));
+    return on_started(begun);
+  }
+  {
+    const std::unique_lock lock{state_mutex_};
+    jobs_[id] = std::move(job);
+  }
+  starting_[id] = {[this, id, is_joining = joined_job_age.has_value()](const auto& started) {
+                     if (started) log_start(id, is_joining);
+                   },
+                   std::move(on_started)};
+  loop_.post_after(options_.on_start_max, [this, id] {
+    finish_start(id,
+                 Error{"on_start has not returned within " + print_duration(options_.on_start_max) +
+                       "; valid: to spawn actors and return"});
+  });
+}
+
+void ClusterNode::Impl::log_start(JobId id, bool is_joining) {
+  log_for_job(id, is_joining ? "joining" : "begins");
+  const std::string note = prepared_.find(id)->resume_note();
+  if (!is_joining && !note.empty()) log_for_job(id, note);
+}
+
+void ClusterNode::Impl::finish_start(JobId id, const Result<void>& started) {
+  const auto callbacks = starting_.extract(id);
+  if (!callbacks) return;
+  if (started)
+    find(id)->local().start_members();
+  else
+    destroy_job(id);
+  for (const auto& on_started : callbacks.mapped()) on_started(started);
+}
+
+Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::make_job(
     JobId id, const core::ConfigurationPtr& configuration,
     std::optional<std::chrono::milliseconds> joined_job_age) {
-  if (JobPtr started_before = find(id)) return started_before;
   const auto prepared = prepared_.find(id);
   const auto* slot = slots_.find(id);
   if (!prepared || slot == nullptr) return Error{"the job was not prepared here"};
-  const bool is_joining = joined_job_age.has_value();
-  if (!configuration || (!is_joining && configuration->epoch != 1) ||
+  if (!configuration || (!joined_job_age && configuration->epoch != 1) ||
       !core::is_valid(configuration, static_cast<core::MemberId>(LocalJobOptions{}.members_max)) ||
       configuration->ranges.size() != placed_ranges(prepared->options(), prepared->ranges()) ||
       configuration->coordinator.has_value() !=
           core::keeps_steps_centrally(prepared->options().mode))
     return Error{"the job's configuration does not fit the job"};
-  auto job = std::make_shared<ClusterJob>(
+  return std::make_shared<ClusterJob>(
       id, id_, slot->settings, slot->client, prepared,
       joined_job_age.value_or(std::chrono::milliseconds{}),
       [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
@@ -154,20 +207,6 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
       [this, name = actor::name_of(slot->settings, id)](const std::string& line) {
         log_buffer_.add(line, name);
       });
-  auto started = catch_errors([&] {
-    return is_joining ? job->join(configuration, options_.workers, random_)
-                      : job->bootstrap(configuration);
-  });
-  if (!started) {
-    reaper_->destroy(std::move(job));  // waits for the user's actors, which may take long to end
-    return std::move(started).error();
-  }
-  {
-    const std::unique_lock lock{state_mutex_};
-    jobs_[id] = job;
-  }
-  log_for_job(id, is_joining ? "joining" : "begins");
-  return job;
 }
 
 void ClusterNode::Impl::stop_everywhere(JobId id) {
@@ -206,14 +245,21 @@ void ClusterNode::Impl::adopt_preparations(JobId previous_id, JobId new_id) {
 
 void ClusterNode::Impl::tear_down(JobId id) {
   closed_jobs_[id] = now();
+  if (!find(id)) return;
+  log_for_job(id, "closed");
+  const auto callbacks = starting_.extract(id);
+  destroy_job(id);
+  if (callbacks)
+    for (const auto& on_started : callbacks.mapped()) on_started(Error{"the job is closed"});
+}
+
+void ClusterNode::Impl::destroy_job(JobId id) {
   JobPtr job = find(id);
-  if (!job) return;
   {
     const std::unique_lock lock{state_mutex_};
     jobs_.erase(id);
   }
-  log_buffer_.add("closed", job->name());
-  reaper_->destroy(std::move(job));
+  reaper_->destroy(std::move(job));  // waits for the user's actors, which may take long to end
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::GetJob& request) {

@@ -52,8 +52,8 @@ void ClusterNode::Impl::rejoin(ClusterJob& job, const std::vector<actor::MemberR
     if (report.state == actor::MemberReport::State::excluded) excluded.push_back(report.member);
   if (excluded.empty()) return;
   log_for_job(job.id(), "members here were declared dead; joining again");
+  job.local().end_members(excluded);  // first: a new member may get the id of one of them
   job.rejoin(excluded, random_);
-  job.local().end_members(excluded);
 }
 
 void ClusterNode::Impl::expire_records() {
@@ -84,14 +84,15 @@ void ClusterNode::Impl::look_for_jobs() {
     const auto& other = nodes[1 + random_.below(nodes.size() - 1)];
     endpoint_->compare_revocations(other.address);
     const NodeAddress target{other.id, other.address};
-    ask(target, wire::GetStatus{}, std::chrono::seconds{2}, [this, target](auto reply) {
-      if (!reply) return;
-      if (const auto* status = std::get_if<wire::NodeStatus>(&*reply))
-        for (const auto& job : status->jobs) {
-          if (const JobPtr own = find(job.job)) own->note(job);
-          try_to_join(job, target);
-        }
-    });
+    ask(target, wire::GetStatus{.job = {}, .with_nodes = false}, std::chrono::seconds{2},
+        [this, target](auto reply) {
+          if (!reply) return;
+          if (const auto* status = std::get_if<wire::NodeStatus>(&*reply))
+            for (const auto& job : status->jobs) {
+              if (const JobPtr own = find(job.job)) own->note(job);
+              try_to_join(job, target);
+            }
+        });
   }
   loop_.post_after(look_for_jobs_period, [this] { look_for_jobs(); });
 }

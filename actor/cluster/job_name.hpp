@@ -1,4 +1,5 @@
-/// The names of jobs, which clients choose by the setting `name`. Pure functions; thread-safe.
+/// Checks the names that clients give jobs by the setting `name`, and makes the names and the
+/// descriptions of jobs that users see. Pure functions; thread-safe.
 #pragma once
 
 #include <string>
@@ -9,20 +10,23 @@
 
 namespace starling::actor {
 
+/// The most characters that a job's name may have.
 inline constexpr std::size_t job_name_max = 64;
 
-/// Returns an Error if the name could be mistaken for a flag, a file or several words.
+/// Returns an Error unless `name` has 1 to job_name_max characters, begins with an ASCII letter or
+/// digit, and contains only ASCII letters, digits, `-`, `_` and `.`.
 [[nodiscard]] Result<void> check_job_name(std::string_view name);
 
-/// Returns the text of the setting `key`, or "" if there is none.
+/// Returns the value of the first setting `key`, or "" if there is none.
 [[nodiscard]] std::string setting_of(const wire::JobSettings& settings, std::string_view key);
 
-/// Returns the job's name or, if it has no valid one, its id in digits.
+/// Returns the setting `name` or, if it is missing or not valid, the job's id in decimal.
 [[nodiscard]] std::string name_of(const wire::JobSettings& settings, wire::JobId job);
 
-/// Describes a job by its settings `model`, `data`, `mode` and `barrier`, without those that are
-/// not given: "softmax on digits, peer, pssp:s=4,beta=2". Describes a flow by its name and its
-/// files: "flow wordcount on a.txt and 2 more".
+/// Describes a job by its settings `model`, `data`, `mode` and `barrier`, and by its `exchange` if
+/// that is not the default. Leaves out settings that are missing. An example:
+/// "softmax on digits, peer, pssp:s=4,beta=2". Describes a flow by its name and its input files:
+/// "flow wordcount on a.txt and 2 more".
 [[nodiscard]] std::string summary_of(const wire::JobSettings& settings);
 
 }  // namespace starling::actor

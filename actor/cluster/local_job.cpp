@@ -6,7 +6,6 @@
 
 #include "starling/actor/cluster/local_job_actors.hpp"
 #include "starling/actor/cluster/local_members.hpp"
-#include "starling/actor/job/member_handles.hpp"
 #include "starling/actor/job/member_host.hpp"
 #include "starling/actor/job/training_options.hpp"
 #include "starling/actor/system.hpp"
@@ -15,11 +14,11 @@ namespace starling::actor {
 namespace {
 
 /// The incarnation of the members that a job starts with.
-constexpr core::Incarnation founders_incarnation = 1;
+constexpr core::Incarnation initial_incarnation = 1;
 
-std::vector<core::RangeState> set_founders_incarnation(std::vector<core::RangeState> states) {
+std::vector<core::RangeState> set_initial_incarnation(std::vector<core::RangeState> states) {
   for (core::RangeState& state : states)
-    for (core::LedgerEntry& entry : state.ledger) entry.incarnation = founders_incarnation;
+    for (core::LedgerEntry& entry : state.ledger) entry.incarnation = initial_incarnation;
   return states;
 }
 
@@ -34,7 +33,7 @@ class LocalJobImpl final : public LocalJob {
         options_(std::move(options)),
         layout_(std::shared_ptr<const core::Layout>{assignment_.task, &assignment_.task->layout()}),
         initial_states_(std::make_shared<const std::vector<core::RangeState>>(
-            set_founders_incarnation(std::move(assignment_.initial_states)))),
+            set_initial_incarnation(std::move(assignment_.initial_states)))),
         config_(options_.control_threads > 0
                     ? options_.control_threads
                     : std::max(1U, std::thread::hardware_concurrency() / 2),
@@ -54,36 +53,23 @@ class LocalJobImpl final : public LocalJob {
   ~LocalJobImpl() override {
     job_context_->pool->close();
     members_.close();
-    for (const caf::actor_addr& address : handles_)
-      if (const auto handle = caf::actor_cast<caf::actor>(address))
-        caf::anon_send_exit(handle, caf::exit_reason::user_shutdown);
+    handles_.end();
     actor::await_actors(system_, options_.log);
   }
 
   LocalJobImpl(const LocalJobImpl&) = delete;
   LocalJobImpl& operator=(const LocalJobImpl&) = delete;
 
-  Result<void> start_own_actors(const core::ConfigurationPtr& configuration) override {
-    if (!assignment_.job.on_start) return {};
-    const actor::CafThreadScope scope;
-    auto actors = std::make_shared<JobActors>();
-    for (const core::Member& member : configuration->members) {
-      if (!member.works && !member.owns) continue;
-      const MemberHandle handle = spawn_handle(member.id);
-      if (member.works) actors->workers.push_back(handle);
-      if (member.owns) actors->owners.push_back(handle);
-    }
-    actors->model = spawn_handle(std::nullopt);
-    if (configuration->coordinator) actors->coordinator = spawn_handle(std::nullopt);
-    actors->job = system_.spawn<JobStopper>(options_.stop_job);
-    handles_.push_back(caf::actor_cast<caf::actor_addr>(actors->job));
-    const auto fault = run_catching([&] { assignment_.job.on_start(actors, system_); });
-    if (fault) return Error{"on_start: " + *fault};
-    return {};
+  void start_own_actors(const core::ConfigurationPtr& configuration,
+                        OnStarted on_started) override {
+    if (!assignment_.job.on_start) return on_started({});
+    members_.run_later([this, configuration, on_started = std::move(on_started)] {
+      on_started(call_on_start(configuration));
+    });
   }
 
-  void add_founders(const std::vector<core::Member>& local_members,
-                    const core::ConfigurationPtr& first) override {
+  void add_initial_members(const std::vector<core::Member>& local_members,
+                           const core::ConfigurationPtr& first) override {
     for (const core::Member& member : local_members) spawn(member, first, {});
   }
   void add_joiner(const core::Member& self, const std::vector<core::MemberId>& seeds) override {
@@ -140,8 +126,21 @@ class LocalJobImpl final : public LocalJob {
   }
 
  private:
-  /// Spawns a member's actor. A founder gets the first configuration; a joining member gets null,
-  /// and the ids of the members that it asks.
+  [[nodiscard]] Result<void> call_on_start(const core::ConfigurationPtr& configuration) {
+    const actor::CafThreadScope scope;
+    const JobActorsPtr actors = handles_.open(
+        [this, first = configuration] {
+          const core::ConfigurationPtr latest = members_.configuration();
+          return latest ? latest : first;
+        },
+        options_.stop_job);
+    const auto fault = run_catching([&] { assignment_.job.on_start(actors, system_); });
+    if (fault) return Error{"on_start: " + *fault};
+    return {};
+  }
+
+  /// Spawns a member's actor. An initial member gets the first configuration; a joining member gets
+  /// null, and the ids of the members that it asks.
   void spawn(const core::Member& self, const core::ConfigurationPtr& first,
              const std::vector<core::MemberId>& seeds) {
     const JobOptions& job = assignment_.job;
@@ -161,13 +160,6 @@ class LocalJobImpl final : public LocalJob {
                  system_.spawn<MemberHost>(job_context_, std::move(options),
                                            members_.callbacks(last_report)),
                  last_report);
-  }
-
-  /// Spawns the actor that asks `member` or, if that is absent, the member in charge.
-  MemberHandle spawn_handle(std::optional<core::MemberId> member) {
-    const MemberHandle handle = system_.spawn<RemoteMember>(member, [this] { return find_any(); });
-    handles_.push_back(caf::actor_cast<caf::actor_addr>(handle));
-    return handle;
   }
 
   /// Returns a member here that asks the questions of own actors: one that is in the job or, if
@@ -191,9 +183,8 @@ class LocalJobImpl final : public LocalJob {
   JobContextPtr job_context_ = std::make_shared<JobContext>();
   actor::Config config_;
   caf::actor_system system_;
-  /// The actors of the JobActors that on_start got.
-  std::vector<caf::actor_addr> handles_;
   LocalMembers<MemberActor> members_{options_.send};
+  NodeJobActors handles_{system_, [this] { return find_any(); }};
 };
 
 }  // namespace

@@ -41,15 +41,17 @@ class LocalJob {
   LocalJob& operator=(const LocalJob&) = delete;
 
   /// Adds members of a new job, which are here. `first` is the job's first configuration.
-  virtual void add_founders(const std::vector<core::Member>& local_members,
-                            const core::ConfigurationPtr& first) = 0;
+  virtual void add_initial_members(const std::vector<core::Member>& local_members,
+                                   const core::ConfigurationPtr& first) = 0;
   /// Adds `self`, which asks the members `seeds` to let it join the job.
   virtual void add_joiner(const core::Member& self, const std::vector<core::MemberId>& seeds) = 0;
-  /// Calls JobOptions::on_start with handles to the members of `configuration`, near and far.
-  /// Returns an Error if that throws. The members that were added answer questions before they are
-  /// started. Requires: called at most once.
-  [[nodiscard]] virtual Result<void> start_own_actors(
-      const core::ConfigurationPtr& configuration) = 0;
+  using OnStarted = std::function<void(Result<void>)>;
+  /// Calls JobOptions::on_start, if there is one, with handles to the members of `configuration`,
+  /// near and far, on a thread of this job's. Then calls `on_started` on that thread or, if there
+  /// is no on_start, at once, with an Error if on_start threw. The members that were added answer
+  /// questions before they are started. Requires: called at most once.
+  virtual void start_own_actors(const core::ConfigurationPtr& configuration,
+                                OnStarted on_started) = 0;
   /// Starts the members that were added since the last call.
   virtual void start_members() = 0;
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +23,7 @@ namespace starling::actor {
 /// A member's last report, which is known even if its actor has ended. Thread-safe.
 class LastReport {
  public:
-  explicit LastReport(const core::Member& self) {
+  explicit LastReport(const core::Member& self) : incarnation(self.incarnation) {
     report_.member = self.id;
     report_.incarnation = self.incarnation;
   }
@@ -59,6 +60,7 @@ class LastReport {
     return configuration_;
   }
 
+  const core::Incarnation incarnation;
   std::atomic<bool> is_excluded = false;
 
  private:
@@ -221,19 +223,20 @@ class LocalMembers {
   /// and their senders send them again.
   static constexpr std::size_t mailbox_bytes_max = std::size_t{64} << 20U;
 
-  /// Returns the member here with this id, or an empty handle. Ignores excluded members, because a
-  /// member on another node may have the same id.
-  Handle find(core::MemberId id) {
+  /// Returns the member here with this id and, if it is given, this incarnation; or an empty
+  /// handle. Ignores excluded members. A member on another node may have the same id.
+  Handle find(core::MemberId id, std::optional<core::Incarnation> incarnation = std::nullopt) {
     const std::lock_guard lock{mutex_};
     const auto member = members_.find(id);
-    return member == members_.end() || member->second.last_report->is_excluded
-               ? Handle{}
-               : member->second.actor;
+    if (member == members_.end()) return {};
+    const LastReport& report = *member->second.last_report;
+    const bool is_other = incarnation && *incarnation != report.incarnation;
+    return report.is_excluded || is_other ? Handle{} : member->second.actor;
   }
   void send(std::vector<core::Envelope> envelopes) {
     std::vector<core::Envelope> remote;
     for (core::Envelope& envelope : envelopes)
-      if (const Handle member = find(envelope.to))
+      if (const Handle member = find(envelope.to, envelope.packet.to))
         actor::post(member, std::make_shared<const core::Envelope>(std::move(envelope)));
       else
         remote.push_back(std::move(envelope));

@@ -9,8 +9,8 @@ namespace starling::actor {
 using core::Member;
 using core::MemberId;
 
-std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t owners,
-                             std::span<const std::uint64_t> nodes) {
+std::vector<Member> initial_members(core::Mode mode, std::size_t workers, std::size_t owners,
+                                    std::span<const std::uint64_t> nodes) {
   STARLING_CHECK(workers > 0 && owners > 0 && !nodes.empty());
   std::vector<Member> all;
   const bool is_peer_mode = !core::has_servers(mode);
@@ -18,9 +18,9 @@ std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t o
     all.push_back({static_cast<MemberId>(all.size()), 1, works, owns, nodes[node % nodes.size()]});
   };
   for (std::size_t i = 0; i < workers; ++i) add(true, is_peer_mode && i < nodes.size(), i);
-  // Members that only own ranges are placed from the last node backwards, because the first nodes
-  // have the coordinator, the workers if there are fewer of them than nodes, and in peer mode the
-  // owning peers.
+  // Servers are placed from the last node backwards, because other members are on the first nodes:
+  // the coordinator on the first one, workers on the first `workers` nodes, and in peer mode the
+  // peers among them.
   const std::size_t owning_peers = is_peer_mode ? std::min(workers, nodes.size()) : 0;
   const std::size_t servers =
       std::min(owners, nodes.size()) - std::min({owners, nodes.size(), owning_peers});
@@ -30,7 +30,8 @@ std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t o
   return all;
 }
 
-std::vector<Member> members_of_newcomer(core::Mode mode, std::uint64_t node, std::size_t workers) {
+std::vector<Member> members_of_joining_node(core::Mode mode, std::uint64_t node,
+                                            std::size_t workers) {
   STARLING_CHECK(workers > 0);
   std::vector<Member> all(workers, Member{0, 0, true, false, node});
   if (core::has_servers(mode))
@@ -42,11 +43,12 @@ std::vector<Member> members_of_newcomer(core::Mode mode, std::uint64_t node, std
 
 std::vector<Member> assign_member_ids(std::vector<Member> members,
                                       const core::Configuration& configuration,
-                                      MemberId members_max, Random& random) {
+                                      std::span<const MemberId> taken, MemberId members_max,
+                                      Random& random) {
   std::vector<core::MemberIncarnation> never_used;
   std::vector<core::MemberIncarnation> departed;
   for (MemberId id = 0; id < members_max; ++id) {
-    if (configuration.find(id) != nullptr) continue;
+    if (configuration.find(id) != nullptr || core::is_among(taken, id)) continue;
     const auto former = std::ranges::find(configuration.departed, id, &core::MemberIncarnation::id);
     if (former == configuration.departed.end())
       never_used.push_back({id, 0});

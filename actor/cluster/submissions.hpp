@@ -270,7 +270,7 @@ class Submissions {
       node.has_started = false;
       nodes.push_back(node.target.node);
     }
-    auto members = founders(job.mode, job.workers, requested_owner_count(job), nodes);
+    auto members = initial_members(job.mode, job.workers, requested_owner_count(job), nodes);
     if (members.size() > LocalJobOptions{}.members_max)
       return conclude(id, wire::Refused{"the job would have " + std::to_string(members.size()) +
                                         " members (workers, servers and a coordinator); valid: " +

@@ -9,6 +9,8 @@ namespace starling::actor {
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
+  // Blocks below 4 MiB come from the heap. The heap keeps up to 8 MiB free at its top, and grows by
+  // 1 MiB more than a request needs.
   (void)::mallopt(M_MMAP_THRESHOLD, 4 << 20);
   (void)::mallopt(M_TRIM_THRESHOLD, 8 << 20);
   (void)::mallopt(M_TOP_PAD, 1 << 20);
@@ -33,7 +35,8 @@ void ComputePool::close() {
     closed_ = true;
     queue_.clear();
   }
-  // A concurrent submit() may still wake a thread: the Thread objects live as long as the pool.
+  // A concurrent submit() may notify a thread even after this function has returned. This is safe,
+  // because the Thread objects live as long as the pool.
   for (Thread& thread : threads_) thread.wake_up.notify_one();
   for (Thread& thread : threads_)
     if (thread.thread.joinable()) thread.thread.join();
@@ -59,6 +62,8 @@ std::size_t ComputePool::queue_size() {
 }
 
 void ComputePool::run(std::size_t position, Scratch& scratch) {
+  // Takes no lock: a job has a pool without threads only under a TestScheduler. That scheduler runs
+  // the whole job on one thread.
   STARLING_CHECK(!has_threads_ && position < queue_.size());
   const auto at = queue_.begin() + static_cast<std::ptrdiff_t>(position);
   const Work work = std::move(*at);
@@ -76,7 +81,8 @@ void ComputePool::run_thread(Thread& self) {
       while (!closed_ && queue_.empty()) {
         idle_.push_back(&self);
         self.wake_up.wait(lock);
-        std::erase(idle_, &self);  // in case of a spurious wake-up
+        // After a spurious wake-up, `idle_` still has this thread: only submit() removes threads.
+        std::erase(idle_, &self);
       }
       if (closed_) return;
       work = std::move(queue_.front());

@@ -69,14 +69,16 @@ class FlowJobImpl final : public LocalJob {
   FlowJobImpl(const FlowJobImpl&) = delete;
   FlowJobImpl& operator=(const FlowJobImpl&) = delete;
 
-  void add_founders(const std::vector<core::Member>& local_members,
-                    const core::ConfigurationPtr& first) override {
+  void add_initial_members(const std::vector<core::Member>& local_members,
+                           const core::ConfigurationPtr& first) override {
     for (const core::Member& member : local_members) spawn(member, first, {});
   }
   void add_joiner(const core::Member& self, const std::vector<core::MemberId>& seeds) override {
     spawn(self, nullptr, seeds);
   }
-  Result<void> start_own_actors(const core::ConfigurationPtr&) override { return {}; }
+  void start_own_actors(const core::ConfigurationPtr&, OnStarted on_started) override {
+    on_started({});
+  }
   void start_members() override { members_.start(); }
   void deliver(core::Envelope envelope, bool may_handle_inline) override {
     members_.deliver(std::move(envelope), may_handle_inline);

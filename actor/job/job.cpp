@@ -113,6 +113,7 @@ class JobRunner {
     actors->coordinator = directory_->coordinator;
     actors->model = model;
     actors->job = directory_->observer;
+    actor::post(directory_->observer, actor::JobActorsPtr{actors});
     const auto fault = run_catching([&] { options_.on_start(actors, system_); });
     if (fault)
       outcome_->set(
@@ -287,11 +288,13 @@ bool reached(const Target& target, const models::Metrics& metrics) {
 }
 
 void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& options) {
+  const bool has_even_rounds =
+      barrier::is_bsp(options.barrier) && !core::exchange_type(options.exchange).is_barrier;
   for (core::RangeState& state : states) {
     state.ledger.resize(options.workers);
     for (core::LedgerEntry& entry : state.ledger) {
       entry.incarnation = 0;
-      if (barrier::is_bsp(options.barrier)) entry.step = state.round;
+      if (has_even_rounds) entry.step = state.round;
     }
   }
 }

@@ -197,11 +197,12 @@ struct JobOptions {
   /// Stops the job when it is requested.
   std::stop_token stop = {};
 
-  /// Called once, on the thread that runs the job, when all actors know each other and none has
-  /// started. It may spawn actors of the user's (see actor/interfaces.hpp). The job ends only when
-  /// these have ended: each must monitor JobActors::job, and quit when that has ended.
-  /// The job also waits until each thread of the user's that made a caf::scoped_actor has ended,
-  /// because CAF 0.17 keeps its system alive until then.
+  /// Called once, when all actors know each other and none has started: in one process on the
+  /// thread that runs the job, on a node on a thread of the job's, for up to 20 s. It may spawn
+  /// actors of the user's (see actor/interfaces.hpp). The job ends only when these have ended: each
+  /// must monitor JobActors::job, and quit when that has ended. The job also waits until each
+  /// thread of the user's that made a caf::scoped_actor has ended, because CAF 0.17 keeps its
+  /// system alive until then.
   OnStart on_start = {};
 
   /// Records what each worker does when (job/timeline.hpp), in one process only; null: records
@@ -246,8 +247,9 @@ struct Outcome {
     const JobOptions& options, const std::vector<core::RangeState>& initial_states);
 
 /// Prepares saved states for the start of a job: changes the ledgers to `options.workers` workers
-/// in incarnation 0, all of which, under bsp, go on from the last complete round. The values keep
-/// the updates of workers that the new job does not have.
+/// in incarnation 0. Under bsp, all of them go on from the last complete round, unless the exchange
+/// is itself the barrier: its workers may have stopped at different steps. The values keep the
+/// updates of workers that the new job does not have.
 void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& options);
 
 /// Returns the ledger entry from which each worker goes on: the last step whose update every range

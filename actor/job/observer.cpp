@@ -89,6 +89,8 @@ ObserverHost::ObserverHost(caf::actor_config& config, JobContextPtr job_context,
 
 actor::ObserverActor::behavior_type ObserverHost::make_behavior() {
   return {[this](const actor::DirectoryPtr& directory) { directory_ = directory; },
+          [this](const actor::JobActorsPtr& actors) { actors_ = actors; },
+          [this](actor::actors_atom) { return actors_; },
           [this](actor::start_atom) { on_tick(); },
           [this](const actor::Report& report) { on_report(report); },
           [this](const core::RangeState& state) { on_state(state); },

@@ -39,7 +39,10 @@ class ObserverHost : public actor::ObserverActor::base {
 
   actor::ObserverActor::behavior_type make_behavior() override;
   /// Releases the directory: its actors refer to each other, and the cycle would never be freed.
-  void on_exit() override { directory_.reset(); }
+  void on_exit() override {
+    directory_.reset();
+    actors_.reset();
+  }
 
  private:
   enum class Phase { running, stopping, collecting, evaluating, over };
@@ -104,6 +107,8 @@ class ObserverHost : public actor::ObserverActor::base {
   const JobOptions& options_;
   Deliver deliver_;
   actor::DirectoryPtr directory_;
+  /// The answer to own actors; null if there are no own actors.
+  actor::JobActorsPtr actors_;
 
   Phase phase_ = Phase::running;
   Outcome outcome_;

@@ -1,7 +1,7 @@
 /// Executes the steps of a worker: runs the job's code on the compute pool or, if it is brief, on
-/// the actor's thread, and holds each update back for the job's injected delay. If workers hand in
-/// early, the delay comes before the computation: it stands for computing, so its elapsed part says
-/// how many samples the worker would have processed.
+/// the actor's thread unless that receives messages, too, and holds each update back for the job's
+/// injected delay. If workers hand in early, the delay comes before the computation: it stands for
+/// computing, so its elapsed part says how many samples the worker would have processed.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "starling/actor/job/job_context.hpp"
+#include "starling/actor/thread_priority.hpp"
 #include "starling/base/seconds.hpp"
 #include "starling/base/straggler.hpp"
 #include "starling/base/to_duration.hpp"
@@ -276,9 +277,9 @@ class StepExecutor {
   }
 
   /// True if the actor's own thread runs the job's code: if the code takes less time than waking
-  /// another thread.
+  /// another thread. Code that was brief may still never return.
   [[nodiscard]] bool runs_inline(const InlineHeuristic& heuristic) const {
-    return heuristic.is_brief() && job_context_->pool->has_threads() &&
+    return heuristic.is_brief() && !is_network_thread() && job_context_->pool->has_threads() &&
            !job_context_->task->waits_for_actors();
   }
 

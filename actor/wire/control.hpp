@@ -66,8 +66,12 @@ struct StartJob {
     return std::tie(m.job, m.initial_configuration, m.previous_ids);
   }
 };
-/// Asks for a NodeStatus: the nodes that the receiver knows, and its jobs with their progress.
-struct GetStatus {};
+/// Asks for a NodeStatus.
+struct GetStatus {
+  std::optional<JobId> job = {};  ///< The reply has only this job; absent: all jobs.
+  bool with_nodes = true;         ///< False: NodeStatus::others stays empty.
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.with_nodes); }
+};
 /// Asks for a JobDescription, with which a node can join the job.
 struct GetJob {
   JobId job = 0;
@@ -98,8 +102,7 @@ struct StopJob {
 /// Asks the receiver to end its members of a job, because nobody needs the job's model any more.
 struct CloseJob {
   JobId job = 0;
-  /// Absent if no client has followed the job to its end.
-  std::optional<JobSummary> summary = {};
+  std::optional<JobSummary> summary = {};  ///< Absent if no client has followed it to its end.
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.summary); }
 };
 /// Asks for JobRecords: the jobs that the receiver took part in and that have ended.
@@ -201,8 +204,7 @@ struct WorkerUpdates {
 };
 /// The size of a job's model, and the updates that it has received.
 struct JobCounts {
-  /// The number of ranges of the model; 0 if it is not known yet.
-  std::uint32_t ranges = 0;
+  std::uint32_t ranges = 0;  ///< The number of ranges of the model; 0 if it is not known yet.
   /// The number of updates in the checkpoint from which the job went on; 0 without one.
   std::uint64_t updates_before = 0;
   /// As far as the sender knows, the updates of the workers that are not in
@@ -222,8 +224,7 @@ struct JobStatus {
   core::ConfigurationPtr configuration;
   /// The job's age, in ms, when a worker on the sender's node last completed a step; 0 if none has.
   std::uint64_t last_step_ms = 0;
-  /// The name of the client that submitted the job.
-  std::string client = {};
+  std::string client = {};  ///< The name of the client that submitted the job.
   /// Why the job cannot go on now, and which nodes it waits for; empty if it can.
   std::string blocked_reason = {};
   /// Why this node has given up the job; empty if it has not.
@@ -236,8 +237,7 @@ struct JobStatus {
   core::Step steps_total = 0;
   /// The steps that each worker makes in one pass over the training data; 0 if not known yet.
   core::Step steps_per_data_epoch = 0;
-  /// The job's time limit in ms; 0 if it has none.
-  std::uint64_t time_limit_ms = 0;
+  std::uint64_t time_limit_ms = 0;  ///< The job's time limit in ms; 0 if it has none.
   /// Updates per second of the workers on the sender's node, over the last 5 s.
   double updates_per_s = 0;
   /// The mean loss of the batches over which `updates_per_s` was measured, and their number. If

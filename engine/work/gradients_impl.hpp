@@ -79,6 +79,8 @@ void Gradients<M, D>::check_touched(const std::vector<models::TouchedRows>& touc
     if (p >= layout_->parameters.size())
       refuse("the model has no such parameter; valid: 0 to " +
              std::to_string(layout_->parameters.size() - 1));
+    if (std::ranges::count(touched, p, &models::TouchedRows::parameter) > 1)
+      refuse("is listed twice; valid: one list of all its rows");
     const auto& shape = layout_->parameters[p].shape;
     if (!layout_->parameters[p].row_sparse)
       refuse("is not row-sparse; valid: a parameter with row_sparse set");

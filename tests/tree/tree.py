@@ -112,11 +112,11 @@ RETIRED = {
     "SiteOptions": "LocalJobOptions", "JobFacts": "JobDescription", "Farewell": "Disconnect",
     "ClusterView": "ClusterSnapshot", "Milestones": "PeriodicTrigger", "PlanMaker": "JobPreparer",
     "Library": "KernelLibrary", "Pass": "ComputeContext", "Turn": "StepContext",
-    "TurnState": "StepState", "StopsJob": "JobStopper", "check_start": "check_initial_states",
+    "TurnState": "StepState", "StopsJob": "NodeJobHandle", "check_start": "check_initial_states",
     "start_parameters": "initial_parameters", "forms_of": "examples_of",
-    "roles_of_newcomer": "members_of_newcomer", "wanted_owner_count": "requested_owner_count",
-    "prediction_figures": "prediction_metrics", "class_figures": "classification_metrics",
-    "target_figures": "regression_metrics", "copies_each": "owners_each",
+    "roles_of_newcomer": "members_of_joining_node", "class_figures": "classification_metrics",
+    "add_founders": "add_initial_members", "wanted_owner_count": "requested_owner_count",
+    "prediction_figures": "prediction_metrics", "target_figures": "regression_metrics",
 }
 RETIRED_WORD = re.compile(r"\b(" + "|".join(RETIRED) + r")\b")
 # Beginnings of sentences, and phrases, that make a comment hard to understand.

@@ -51,7 +51,8 @@ std::string name_stem(const wire::JobSettings& settings) {
   }
   const std::string model = actor::setting_of(settings, "model");
   const std::string data = actor::setting_of(settings, "data");
-  return name_part(model, "model") + "-" + name_part(data_name(data), "data");
+  const std::string name = name_part(data_name(data), "data");
+  return model.empty() ? name : name_part(model, "model") + "-" + name;
 }
 
 std::string next_name(const std::string& stem, const std::set<std::string>& taken) {

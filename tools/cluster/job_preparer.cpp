@@ -15,13 +15,20 @@
 namespace starling::program {
 namespace {
 
+/// Returns a hash of the data, the resumed state, and what a job without these settings gets: its
+/// model and its length.
+std::uint64_t fingerprint_of(const PreparedRun& prepared) {
+  std::uint64_t hash = program::fingerprint(prepared.data.train) ^
+                       program::fingerprint(prepared.resolved.options.resume);
+  for (const char c : prepared.resolved.model) hash = mix(hash ^ static_cast<unsigned char>(c));
+  return mix(hash ^ prepared.resolved.options.job.steps);
+}
+
 /// A training job whose data and model are in memory.
 class PreparedTraining final : public actor::PreparedJob {
  public:
   explicit PreparedTraining(PreparedRun prepared)
-      : prepared_(std::move(prepared)),
-        fingerprint_(program::fingerprint(prepared_.data.train) ^
-                     program::fingerprint(prepared_.resolved.options.resume)) {}
+      : prepared_(std::move(prepared)), fingerprint_(fingerprint_of(prepared_)) {}
 
   [[nodiscard]] const actor::JobOptions& options() const override {
     return prepared_.resolved.options.job;
@@ -32,6 +39,7 @@ class PreparedTraining final : public actor::PreparedJob {
   [[nodiscard]] std::uint64_t updates_in_checkpoint() const override {
     return prepared_.resolved.updates_before;
   }
+  [[nodiscard]] std::string resume_note() const override { return prepared_.resume_note; }
   [[nodiscard]] core::Step steps_per_data_epoch() const override {
     return prepared_.resolved.steps_per_epoch;
   }

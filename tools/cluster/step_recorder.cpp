@@ -45,9 +45,6 @@ std::string setting_of(const JobSnapshot& job, const std::string& key) {
   return {};
 }
 
-/// A worker on a node, which the trace names.
-using Row = std::pair<std::string, core::MemberId>;
-
 Trace trace_of(const TraceCollector& collector) {
   return collector.traces().trace([](wire::NodeId node) { return std::to_string(node); });
 }
@@ -58,13 +55,14 @@ Result<StepTrace> collect(Access& access, wire::JobId id, std::chrono::nanosecon
                           bool is_quiet) {
   Follower follower{*access.client, access.seed, id};
   TraceCollector collector{*access.client, id};
-  if (auto report = follower.poll(); !report) return std::move(report).error();
+  // The first poll asks only the seed node, and learns the others from it.
+  (void)follower.poll();
+  if (auto report = follower.poll(true); !report) return std::move(report).error();
   // The intervals that the nodes have kept of the time before do not count.
-  collector.collect_rest(follower.answering_nodes());
-  std::map<Row, std::size_t> before;
-  for (const TraceProcess& process : trace_of(collector).processes)
-    for (const TraceRow& row : process.rows)
-      before[{process.name, row.worker}] = row.intervals.size();
+  for (bool is_full = true; is_full; collector.discard()) {
+    collector.collect_rest(follower.answering_nodes());
+    is_full = collector.traces().is_full();
+  }
   Display display{is_quiet};
   const auto begin = std::chrono::steady_clock::now();
   for (bool goes_on = true; goes_on;) {
@@ -84,13 +82,10 @@ Result<StepTrace> collect(Access& access, wire::JobId id, std::chrono::nanosecon
   std::map<core::MemberId, RecordedWorker> workers;
   for (const TraceProcess& process : trace.processes)
     for (const TraceRow& row : process.rows) {
-      const auto known = before.find({process.name, row.worker});
-      const auto recorded =
-          row.intervals.subspan(known == before.end() ? std::size_t{0} : known->second);
-      if (recorded.empty()) continue;
+      if (row.intervals.empty()) continue;
       RecordedWorker& worker = workers[row.worker];
       worker.name = std::to_string(row.worker);
-      std::ranges::copy(complete_steps(recorded), std::back_inserter(worker.durations));
+      std::ranges::copy(complete_steps(row.intervals), std::back_inserter(worker.durations));
     }
   StepTrace steps;
   for (auto& [member, worker] : workers) steps.push_back(std::move(worker));

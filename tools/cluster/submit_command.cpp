@@ -2,6 +2,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -18,8 +19,10 @@
 #include "starling/tools/cluster/follow/trace_collector.hpp"
 #include "starling/tools/cluster/job_preparer.hpp"
 #include "starling/tools/cluster/keys/access.hpp"
+#include "starling/tools/job/barrier_notes.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/program/program_name.hpp"
+#include "starling/tools/registry/net_file.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/prepare.hpp"
 
@@ -37,36 +40,40 @@ Settings without(const std::vector<KeyDescription>& removed, Settings settings) 
   return settings;
 }
 
-/// Checks the settings of a job, and returns them without `device`: only nodes use it, because this
-/// process does not train. Returns an Error if a setting is invalid.
-Result<Settings> without_device(const Registry& registry, Settings job) {
-  if (const std::string location = location_of(job, "device"); !location.empty())
-    if (auto device = models::parse_device(text_of(job, "device")); !device)
+/// A job's settings without `device`, which only nodes use, because this process does not train;
+/// and the job that they describe.
+struct LocalJobSettings {
+  Settings settings;
+  Job job;
+};
+
+/// Returns an Error if a setting is invalid.
+Result<LocalJobSettings> read_locally(const Registry& registry, Settings settings) {
+  if (const std::string location = location_of(settings, "device"); !location.empty())
+    if (auto device = models::parse_device(text_of(settings, "device")); !device)
       return std::move(device).error().within(location);
-  std::erase_if(job, [](const Setting& setting) { return setting.key == "device"; });
-  if (auto read = make_job(job, registry); !read) return std::move(read).error();
-  return job;
+  std::erase_if(settings, [](const Setting& setting) { return setting.key == "device"; });
+  auto job = make_job(settings, registry);
+  if (!job) return std::move(job).error();
+  return LocalJobSettings{std::move(settings), *std::move(job)};
 }
 
 /// Returns the settings that nodes receive. They include the defaults of the most important
-/// settings, so that `status` can show them. They have the layers of a net in place of `net:FILE`,
-/// and links in place of `trees:FILE`, because nodes may not have these files.
-wire::JobSettings settings_for_nodes(Settings job, const PreparedRun& ready) {
-  const auto& options = ready.resolved.options.job;
-  std::erase_if(job, [](const Setting& setting) { return setting.key == "model"; });
-  job.push_back({"model", ready.model->print(), "--model"});
-  for (Setting& setting : job)
+/// settings that the data do not decide, so that `status` can show them. They have links in place
+/// of `trees:FILE`, because nodes may not have the file. `model` replaces the setting `model`; if
+/// it is empty, nodes choose a model that suits the data.
+wire::JobSettings settings_for_nodes(Settings settings, const Job& job, const std::string& model) {
+  const actor::JobOptions& options = job.train.job;
+  std::erase_if(settings, [](const Setting& setting) { return setting.key == "model"; });
+  if (!model.empty()) settings.push_back({"model", model, "--model"});
+  for (Setting& setting : settings)
     if (setting.key == "exchange") setting.text = options.exchange;
-  for (const auto& [key, text] : {std::pair{"data", ready.job.data.data},
+  for (const auto& [key, text] : {std::pair{"data", job.data.data},
                                   {"mode", core::print(options.mode)},
                                   {"barrier", barrier::print(options.barrier)}})
-    if (location_of(job, key).empty()) job.push_back({key, text, std::string{"--"} + key});
-  const auto epochs = ready.resolved.options.epochs;
-  if (ready.job.has_default_length && epochs && barrier::hands_in_early(options.barrier))
-    job.push_back({"epochs", print_number(*epochs), "--epochs"});
-  else if (ready.job.has_default_length)
-    job.push_back({"steps", std::to_string(options.steps), "--steps"});
-  return to_wire(job);
+    if (location_of(settings, key).empty())
+      settings.push_back({key, text, std::string{"--"} + key});
+  return to_wire(settings);
 }
 
 /// Returns the limits under which nodes read files: they read no pipes. The commands of this file
@@ -84,11 +91,22 @@ KeyDescription flow_key() {
           "Where"};
 }
 
+/// Returns the settings that nodes receive for a job whose data this process does not read, with
+/// the layers of a net in place of `net:FILE`.
+Result<wire::JobSettings> settings_without_data(Settings settings, const Job& job) {
+  const auto spec = Spec::parse(job.model);
+  const std::string file = spec ? net_file_in(*spec) : std::string{};
+  if (file.empty()) return settings_for_nodes(std::move(settings), job, job.model);
+  auto description = read_net_file(file);
+  if (!description) return std::move(description).error().within(location_of(settings, "model"));
+  return settings_for_nodes(std::move(settings), job, models::print(*description));
+}
+
 /// Warns of settings that have no effect with --detach, because no program follows the job. Returns
 /// an Error if the job would never end.
-Result<void> check_detached(const Settings& settings, const PreparedRun& ready) {
-  const auto& options = ready.resolved.options.job;
-  if (options.steps == barrier::unlimited && !options.time)
+Result<void> check_detached(const Settings& settings, const Job& job) {
+  const actor::JobOptions& options = job.train.job;
+  if (options.steps == barrier::unlimited && !job.epochs && !options.time)
     return Error{"no program sees when " + location_of(settings, "until") +
                  " is reached; valid beside it: epochs, steps or seconds"}
         .within("--detach");
@@ -135,6 +153,25 @@ std::string kept_job_advice(const EndedJob& ended, bool has_model) {
               ? "no checkpoint of it was written" + nothing
               : call + " submit --resume " + ended.checkpoint + "` goes on from its checkpoint") +
          "; " + drop;
+}
+
+/// Begins a job that no program follows. Nodes read its data; this process does not, so it may run
+/// on a machine that does not have them.
+Result<int> begin_detached(Access& access, const JobTarget& target, const Settings& settings,
+                           const LocalJobSettings& local, const BeginOptions& options) {
+  if (auto valid = check_detached(settings, local.job); !valid) return std::move(valid).error();
+  const auto for_nodes = settings_without_data(settings, local.job);
+  if (!for_nodes) return for_nodes.error();
+  if (!options.is_quiet) {
+    const std::span barriers{&local.job.train.job.barrier, 1};
+    warn_of_unused_recheck(barriers, settings);
+    note_full_quorums(barriers, local.job.train.job.workers, settings);
+  }
+  // From here on the job may exist on nodes: a signal stops it in order.
+  const GracefulStop graceful_stop{options.is_quiet ? nullptr : stop_message_without_saving};
+  const auto begun = begin_job(access, target, *for_nodes, options);
+  if (!begun) return begun.error();
+  return begun->code;
 }
 
 /// Asks the nodes that answered for `snapshot`, one after the other, for the description of a job,
@@ -215,29 +252,30 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   const bool must_detach = !location_of(settings, "detach").empty();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
-  const auto local_settings = without_device(registry, job);
-  if (!local_settings) return local_settings.error();
+  const auto local = read_locally(registry, job);
+  if (!local) return local.error();
+  const BeginOptions begin_options{.name = local->job.name,
+                                   .must_detach = must_detach,
+                                   .is_json = local->job.json,
+                                   .is_quiet = local->job.quiet};
   // Asks the nodes before it loads data, because they answer soon, and loading may take long.
   const auto target = find_target(*access, job);
   if (!target) return target.error();
   if (!*target) return job_failed;
   const auto remote_settings = with_absolute_paths(job, (*target)->snapshot.nodes);
   if (!remote_settings) return remote_settings.error();
-  auto ready = prepare(registry, *local_settings, job_file);
+  if (must_detach)
+    return begin_detached(*access, **target, *remote_settings, *local, begin_options);
+  auto ready = prepare(registry, local->settings, job_file);
   if (!ready) return std::move(ready).error();
   if (!ready->resume_note.empty()) print_error(ready->resume_note);
-  if (must_detach)
-    if (auto checked = check_detached(job, *ready); !checked) return std::move(checked).error();
-  auto metrics = MetricsFile::open(must_detach ? std::string{} : ready->job.metrics, false);
+  auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
   // From here on the job may exist on nodes: a signal stops it in order.
   const GracefulStop graceful_stop{ready->job.quiet ? nullptr : stop_message_without_saving};
-  const BeginOptions begin_options{.name = ready->job.name,
-                                   .must_detach = must_detach,
-                                   .is_json = ready->job.json,
-                                   .is_quiet = ready->job.quiet};
-  const auto begun =
-      begin_job(*access, **target, settings_for_nodes(*remote_settings, *ready), begin_options);
+  const auto begun = begin_job(
+      *access, **target, settings_for_nodes(*remote_settings, ready->job, ready->model->print()),
+      begin_options);
   if (!begun) return begun.error();
   if (!begun->job) return begun->code;
   ready->resolved.id = std::to_string(begun->job->job);
@@ -299,10 +337,10 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   });
   auto own_options = connection_options("");
   own_options.push_back(job_key(""));
-  const auto job = without_device(
-      registry, override_settings(*std::move(known), without(own_options, settings)));
+  const auto job =
+      read_locally(registry, override_settings(*std::move(known), without(own_options, settings)));
   if (!job) return job.error();
-  auto ready = prepare(registry, *job, "");
+  auto ready = prepare(registry, job->settings, "");
   if (!ready) return std::move(ready).error();
   if (auto valid = models::check_deals(former_deals, ready->resolved.train_samples); !valid)
     return std::move(valid).error().within("the job's description");

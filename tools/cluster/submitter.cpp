@@ -78,7 +78,7 @@ class Submitter {
 
   /// Asks the target node for its status. Returns true if it has answered within silence_max.
   bool ping_target() {
-    const auto reply = ask(wire::GetStatus{});
+    const auto reply = ask(wire::GetStatus{.job = job_});
     if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
       update_from(*status);
     return Clock::now() < last_reply_at_ + silence_max;
@@ -111,7 +111,7 @@ class Submitter {
     drop();
     other_addresses_.erase(target_);
     const std::vector<std::string> asked{other_addresses_.begin(), other_addresses_.end()};
-    const auto replies = client_.ask_all(asked, wire::GetStatus{}, close_timeout);
+    const auto replies = client_.ask_all(asked, wire::GetStatus{.job = job_}, close_timeout);
     for (std::size_t i = 0; i < asked.size(); ++i) {
       const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
       if (status == nullptr) continue;

@@ -259,11 +259,13 @@ class Registry {
 
   /// Adds actors of your own, written `--actors name`. `spawn(actors, system)` is called once in a
   /// process that has members of the job, in one process or on each node, before these members
-  /// begin; on a node that joins a running job, other members have begun. It must not wait, because
-  /// a node then does nothing else. It spawns actors in `system`, which ask the members questions
-  /// through the handles in `actors` (JobActors). If it throws, the job does not start in this
-  /// process. The job ends only when these actors have ended: each must monitor JobActors::job, and
-  /// quit when that has ended; a node that waits for one longer than 10 s logs it.
+  /// begin; on a node that joins a running job, other members have begun. It spawns actors in
+  /// `system`, which ask the members questions through the handles in `actors` (JobActors). The job
+  /// waits for it, on a node up to 20 s. If it takes longer or throws, the job does not start in
+  /// this process. It must be thread-safe, because a node calls it for several jobs at a time; and
+  /// for a job that is started again without a node that has died, it is called again. The job ends
+  /// only when these actors have ended: each must monitor JobActors::job, and quit when that has
+  /// ended; a node that waits for one longer than 10 s logs it.
   Registry& actors(std::string name, std::string summary, actor::OnStart spawn) {
     actors_.push_back({std::move(name), std::move(summary), std::move(spawn)});
     return *this;

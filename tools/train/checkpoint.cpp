@@ -146,7 +146,8 @@ bool counts_own_updates(const actor::JobOptions& job) {
 /// Returns how many steps of workers the counted updates of a range can be. Under elastic, they are
 /// the moves of its center, each after some steps of a worker.
 std::uint64_t steps_max(const actor::JobOptions& job, const core::RangeState& state) {
-  if (counts_own_updates(job)) {
+  const core::ExchangeType& exchange = core::exchange_type(job.exchange);
+  if (exchange.content == core::ExchangeContent::models && !exchange.places_ranges) {
     std::uint64_t steps = 0;
     for (const core::LedgerEntry& entry : state.ledger)
       if (__builtin_add_overflow(steps, entry.step, &steps)) return UINT64_MAX;

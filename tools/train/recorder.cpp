@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "starling/engine/core/training/exchanges.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/advice.hpp"
 #include "starling/tools/train/checkpoint_changes.hpp"
@@ -36,6 +37,21 @@ bool lacks_ledger(const std::vector<core::RangeState>& states) {
 /// Returns true if no update was made.
 bool has_no_updates(const std::vector<core::RangeState>& states) {
   return std::ranges::all_of(states, [](const auto& state) { return state.updates == 0; });
+}
+
+/// True if the exchange is itself a barrier like bsp, and its workers were stopped at different
+/// steps, as within a round of `average`. All workers of a resumed bsp job begin at one step.
+bool are_at_different_steps(const std::vector<core::RangeState>& states,
+                            const actor::JobOptions& job) {
+  if (!core::exchange_type(job.exchange).is_barrier) return false;
+  // Ranges of different rounds are no consistent model: check_initial_states() refuses them.
+  const auto is_of_first_round = [&](const core::RangeState& state) {
+    return state.round == states.front().round;
+  };
+  if (!std::ranges::all_of(states, is_of_first_round)) return false;
+  const auto entries = actor::first_ledger_entries(states, job.workers);
+  return std::ranges::any_of(entries,
+                             [&](const auto& entry) { return entry.step != states.front().round; });
 }
 
 /// Returns true if the job may leave its best model instead of its last one.
@@ -102,6 +118,12 @@ bool Recorder::on_checkpoint(const States& last_states,
     if (!former) return false;
     writer.options.job.former_deals = *std::move(former);
   }
+  if (deals.empty() && are_at_different_steps(states, writer.options.job)) {
+    auto even = change_workers(writer, writer, std::move(states));
+    if (!even) return record_result(std::move(even).error());
+    states = std::move(even->states);
+    writer.options.job.former_deals = std::move(even->former_deals);
+  }
   if (!actor::check_initial_states(ready_.resolved.options.job, states) ||
       !is_finite(ready_.weights_in(states)))
     return false;
@@ -130,6 +152,9 @@ EndedJob Recorder::end(const actor::Outcome& outcome, const WorkerFates& workers
   if (has_last_model && !is_last_finite && ended.error.empty())
     ended.error = "the model holds values that are not finite";
   const bool is_checkpointed = is_last_finite && on_checkpoint(outcome.model, outcome.deals);
+  if (!ready_.job.checkpoint.empty() && is_last_finite && !has_no_updates(outcome.model) &&
+      !lacks_ledger(outcome.model) && !is_checkpointed && ended.error.empty() && error_.empty())
+    warn("no checkpoint was written at the end: the workers have stopped between two rounds");
   if (ended.error.empty() && outcome.end == actor::Outcome::End::completed)
     ended.advice = find_advice(ready_, outcome.last.test, losses_);
   const bool is_early = selection_.is_patience_over() &&

@@ -29,12 +29,13 @@ struct Member {
   Incarnation incarnation = 0;
   /// True if it computes updates.
   bool works = true;
-  /// True if it may own ranges. If too few members may own ranges, the next configuration sets this
-  /// for more of them.
+  /// True if it may own ranges. If too few members may, the next configuration sets this for more
+  /// members (see PendingChanges::owners).
   bool owns = true;
-  /// The node that it runs on; 0 if it shares its node with no other member. Members of one node
-  /// die together. So at most one of them owns ranges, and at most one is in the council: no death
-  /// takes two copies of a range or two votes.
+  /// The node that it runs on. 0: not known, as in a job of one process; the member then counts as
+  /// alone on its node. Members of one node die together. At most one of them is to own ranges, and
+  /// at most one is to be in the council, so that this costs at most one replica of a range and one
+  /// vote.
   NodeId node = 0;
 
   static constexpr auto fields(auto& m) {
@@ -43,7 +44,8 @@ struct Member {
   auto operator<=>(const Member&) const = default;
 };
 
-/// Returns the member's name for messages: "worker 3", "server (member 5)".
+/// Returns the member's name for messages to users: "worker 3", "server (member 5)" if it does not
+/// work but may own ranges, or "member 7" if it does neither.
 [[nodiscard]] std::string name_of(const Member& member);
 
 /// Names one incarnation of one member.
@@ -75,8 +77,8 @@ struct RangeOwner {
 
 /// The owners of one range.
 struct Ownership {
-  /// The epoch since which the owners have been the same and, in bulk-synchronous jobs, the workers
-  /// too.
+  /// The epoch since which the range has had the same owners in the same order, and so the same
+  /// primary. In bulk-synchronous jobs, a change of the workers begins a new owner epoch, too.
   Epoch owner_epoch = 0;
   /// The primary comes first. Empty if the range is lost; the job fails then.
   std::vector<RangeOwner> owners;
@@ -98,14 +100,16 @@ struct Configuration {
   std::vector<MemberId> council;
   /// Indexed by RangeId.
   std::vector<Ownership> ranges;
-  /// The last incarnation of each former member, ascending by id. None of them becomes a member
-  /// again, because links and ledgers would take its old messages and pushes for new ones.
+  /// The last incarnation of each former member whose id no present member has, ascending by id. No
+  /// former incarnation becomes a member again, because links and ledgers would take its old
+  /// messages and pushes for new ones.
   std::vector<MemberIncarnation> departed = {};
-  /// The member that keeps the workers' steps; absent in jobs without a coordinator. It stays
-  /// coordinator as long as it is a member. No incarnation becomes coordinator twice, so a
-  /// message's sender identifies the coordinator that sent it.
+  /// The member that keeps the workers' steps or, in a map-reduce job, gives out the tasks; absent
+  /// in jobs without a coordinator. It stays coordinator as long as it is a member. No incarnation
+  /// becomes coordinator twice, so a receiver can tell the messages of two coordinators apart by
+  /// their senders.
   std::optional<MemberId> coordinator = std::nullopt;
-  /// The epoch since which the members have been the same incarnations.
+  /// The epoch since which all configurations have had the same members in the same incarnations.
   Epoch members_since = 1;
 
   static constexpr auto fields(auto& m) {
@@ -120,8 +124,8 @@ struct Configuration {
   /// True if this incarnation, or a later one of the same member, is or was a member.
   [[nodiscard]] bool is_or_was_member(MemberId id, Incarnation incarnation) const;
   [[nodiscard]] bool in_council(MemberId id) const;
-  /// True if all members share one process, which is then the whole job: it has one configuration,
-  /// and members need no links to one another.
+  /// True if all members share one process. The job then has only this configuration, and its
+  /// members send each other messages without links.
   [[nodiscard]] bool is_of_one_process() const { return council.empty(); }
   /// Returns the members that `other` does not name, or names in another incarnation.
   [[nodiscard]] std::vector<Member> members_not_in(const Configuration& other) const;
@@ -129,8 +133,8 @@ struct Configuration {
   [[nodiscard]] bool has_same_members_as(const Configuration& other) const {
     return members.size() == other.members.size() && members_not_in(other).empty();
   }
-  /// True if this configuration and `former` have the same incarnation as coordinator, or both have
-  /// none.
+  /// True if the coordinator of this configuration is the same incarnation as that of `former`, or
+  /// if neither has a coordinator.
   [[nodiscard]] bool has_same_coordinator_as(const Configuration& former) const;
   /// True if some range has no owner.
   [[nodiscard]] bool has_lost_range() const;
@@ -139,24 +143,26 @@ struct Configuration {
 };
 using ConfigurationPtr = std::shared_ptr<const Configuration>;
 
-/// True if `voters` contains a majority of the council, or exactly half of it including its lowest
-/// member. Any two such sets have a member in common. Requires: `council` is ascending.
+/// True if `voters` contains a majority of the council, or exactly half of it with the council's
+/// member of the lowest id. Any two such sets have a member in common. Requires: `council` is
+/// ascending.
 [[nodiscard]] bool is_quorum(std::span<const MemberId> council, std::span<const MemberId> voters);
 
-/// Returns the configuration of epoch 1. Each range has `replication_factor` owners, or all members
-/// that may own ranges if these are fewer. The numbers of ranges of two owners differ by at most
-/// one if moving replicas other than the primary can achieve that. If `has_coordinator`, one member
-/// becomes coordinator, preferably one that neither works nor may own ranges. Requires: at least
-/// one member may own ranges; members are sorted by id.
+/// Returns the configuration of epoch 1. Each range has `replication_factor` owners; if fewer
+/// members may own ranges, all of these own it. The owners become primary in turn. The other
+/// replicas are placed so that the numbers of ranges of two owners differ by at most one, if that
+/// is possible without other primaries. If `has_coordinator`, one member becomes coordinator,
+/// preferably one that neither works nor may own ranges. Requires: at least one member may own
+/// ranges; members are sorted by id.
 [[nodiscard]] Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
                                                 std::size_t replication_factor,
                                                 bool has_coordinator = false);
 
-/// Returns the only configuration of a job in one process: members 0 to `workers` - 1 are its
-/// workers; in central and hybrid mode, the `owners` members after them are its servers; in central
-/// mode, the last member is the coordinator. `owner_of` has the owner of each range, counted from 0
-/// among the owners. All incarnations are 0. Requires: in peer mode, `owners` is equal to
-/// `workers`.
+/// Returns the only configuration of a job in one process. Members 0 to `workers` - 1 are its
+/// workers. In central and hybrid mode, the next `owners` members are its servers. In central mode,
+/// the last member is the coordinator. Range r belongs to owner number `owner_of[r]`: owner 0 is
+/// the first server or, in peer mode, worker 0. All incarnations are 0. Requires: in peer mode,
+/// `owners` is equal to `workers`.
 [[nodiscard]] Configuration one_process_configuration(Mode mode, std::size_t workers,
                                                       std::size_t owners,
                                                       std::span<const OwnerId> owner_of);
@@ -165,30 +171,33 @@ using ConfigurationPtr = std::shared_ptr<const Configuration>;
 struct PendingChanges {
   /// The number of owners that each range should have.
   std::size_t replication_factor = 2;
-  /// The number of members that should be owners, each on a node of its own. If fewer members than
-  /// this, or than `replication_factor`, may own ranges, the next configuration lets members on
-  /// nodes without an owner own ranges too.
+  /// The number of members that should be owners, each on a different node. If fewer members than
+  /// this, or than `replication_factor`, may own ranges, the next configuration sets Member::owns
+  /// of further members, on nodes without an owner.
   std::size_t owners = 0;
-  /// True in bulk-synchronous jobs: a round is complete when all workers have pushed, so every
-  /// change of workers renews Ownership::owner_epoch of every range.
+  /// True in bulk-synchronous jobs. A round is complete when all workers have pushed, so each
+  /// change of workers begins a new owner epoch of every range (Ownership::owner_epoch).
   bool bsp = false;
   std::vector<Member> joins = {};
-  /// Members that want to leave. One stays until it owns no range; if configurations place no
-  /// ranges, until another member that stays holds the ranges that it holds.
+  /// Members that want to leave. A member stays while it owns a range, and while it is the only
+  /// member. If configurations place no ranges, it stays until another member that stays holds all
+  /// ranges that it holds.
   std::vector<MemberId> leaves = {};
-  /// Members whose present incarnation is suspected to be dead.
+  /// Members to remove. The proposer suspects their present incarnation, or has chosen them because
+  /// of suspicions that other members report (Council::choose_conflicting()).
   std::vector<MemberId> dead = {};
-  /// Indexed by RangeId, ascending: the full owners of the range. An owner is full if it is known
-  /// to hold every acknowledged update of the range.
+  /// full[r] are the full owners of range r, ascending by id. An owner is full if it is known to
+  /// hold every acknowledged update of the range.
   std::vector<std::vector<MemberId>> full = {};
-  /// By member: the ranges that it has said it holds, ascending.
+  /// By member: the ranges in its last RangeReport of this epoch (council.hpp), ascending.
   std::map<MemberId, std::vector<RangeId>> held = {};
-  /// The number of ranges of the model if configurations place none: every worker holds all of
-  /// them, unless it has just joined.
+  /// The number of the model's ranges if configurations do not place them on owners, else 0. Every
+  /// worker then holds all ranges, except one that has joined and has not received them yet.
   std::size_t unplaced_ranges = 0;
-  /// True if two nodes together may have the only copies of something. Then members of one node at
-  /// most leave in a configuration, and none does in one in which others die; requests to leave
-  /// count in the configuration in which they were made.
+  /// True if two nodes may be the only ones that hold a part of the state, such as a part of the
+  /// optimizer's state. All members that leave with one configuration are then on one node, and no
+  /// member leaves with a configuration that removes dead members. A request to leave counts only
+  /// in the epoch in which it was made.
   bool node_by_node = false;
   /// True: if no full owner of a range is alive, the next configuration gives the range no owners.
   /// False: there is no next configuration then. In both cases Successor::lost names the range.
@@ -204,11 +213,12 @@ struct Successor {
   std::vector<RangeId> lost;
 };
 
-/// Returns the configuration after `now`. Few ranges move. A range that moves has both its old and
-/// its new owners until the new ones are full, and the primary is always full. If the coordinator
-/// leaves or dies, another member becomes coordinator. Repeated calls with all owners full reach a
-/// configuration that needs no change; in it, the numbers of ranges of two members that may own
-/// ranges differ by at most one.
+/// Returns the configuration after `now`. Owners keep their ranges, unless the numbers of ranges of
+/// two members would then differ by more than one. A range that moves has both its old and its new
+/// owners until the new ones are full, and its primary is always full. If the coordinator leaves or
+/// dies, another member becomes coordinator. After enough calls, each with the result of the one
+/// before and with all owners full, nothing changes any more; the numbers of ranges of two members
+/// that may own ranges then differ by at most one.
 [[nodiscard]] Successor next_configuration(const Configuration& now, const PendingChanges& pending);
 
 }  // namespace starling::core

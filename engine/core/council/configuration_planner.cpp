@@ -6,6 +6,7 @@
 #include "starling/base/check.hpp"
 #include "starling/engine/core/council/configuration.hpp"
 #include "starling/engine/core/council/range_loads.hpp"
+#include "starling/engine/core/council/range_planner.hpp"
 
 namespace starling::core {
 namespace {
@@ -38,32 +39,30 @@ class ConfigurationPlanner {
   ConfigurationPlanner(const Configuration& now, const PendingChanges& pending)
       : now_(now), pending_(pending) {
     gather_members();
-    final_owners_.resize(now.ranges.size());
   }
 
   Successor plan() {
+    const RangePlanner ranges{{.now = now_.ranges,
+                               .next_epoch = now_.epoch + 1,
+                               .eligible = eligible_,
+                               .full = pending_.full,
+                               .replication_factor = pending_.replication_factor,
+                               .survives = [this](MemberId id) { return survives(id); }}};
     Successor result;
-    result.lost = lost_ranges();
+    result.lost = ranges.lost();
+    std::ranges::copy(lost_unplaced_ranges(), std::back_inserter(result.lost));
     if (members_.empty() || (!result.lost.empty() && !pending_.gives_up_lost_ranges)) return result;
-    choose_final_owners();
     auto next = std::make_shared<Configuration>();
     next->epoch = now_.epoch + 1;
-    next->ranges.resize(now_.ranges.size());
-    for (RangeId r = 0; r < now_.ranges.size(); ++r)
-      next->ranges[r].owners = next_owners(r, is_among(result.lost, r));
-    balance_primaries(*next);
+    next->ranges = ranges.plan();
     remove_leavers(*next);
     next->members = members_;
     next->departed = departed();
     next->members_since = next->has_same_members_as(now_) ? now_.members_since : next->epoch;
     next->council = council();
     next->coordinator = coordinator();
-    const bool workers_change = pending_.bsp && workers_of(now_.members) != workers_of(members_);
-    for (RangeId r = 0; r < now_.ranges.size(); ++r)
-      next->ranges[r].owner_epoch =
-          !workers_change && have_same_owners(now_.ranges[r], next->ranges[r])
-              ? now_.ranges[r].owner_epoch
-              : next->epoch;
+    if (pending_.bsp && workers_of(now_.members) != workers_of(members_))
+      for (Ownership& range : next->ranges) range.owner_epoch = next->epoch;
     const bool is_change = next->members != now_.members || next->council != now_.council ||
                            next->ranges != now_.ranges;
     if (is_change) result.next = std::move(next);
@@ -71,12 +70,9 @@ class ConfigurationPlanner {
   }
 
  private:
-  /// Returns the ranges that no surviving member holds.
-  [[nodiscard]] std::vector<RangeId> lost_ranges() const {
+  /// Returns the ranges that have no owners, and that no surviving member holds.
+  [[nodiscard]] std::vector<RangeId> lost_unplaced_ranges() const {
     std::vector<RangeId> lost;
-    for (RangeId r = 0; r < now_.ranges.size(); ++r)
-      if (surviving_owners(r, /*only_full=*/true).empty() && !now_.ranges[r].owners.empty())
-        lost.push_back(r);
     for (RangeId r = 0; r < pending_.unplaced_ranges; ++r)
       if (std::ranges::none_of(pending_.held, [&](const auto& report) {
             return survives(report.first) && std::ranges::binary_search(report.second, r);
@@ -89,12 +85,6 @@ class ConfigurationPlanner {
     std::vector<Member> workers;
     std::ranges::copy_if(members, std::back_inserter(workers), &Member::works);
     return workers;
-  }
-
-  static bool have_same_owners(const Ownership& a, const Ownership& b) {
-    return std::ranges::equal(a.owners, b.owners, [](const RangeOwner& x, const RangeOwner& y) {
-      return x.id == y.id && x.since == y.since;
-    });
   }
 
   /// Determines the members of the next configuration, and which of them are eligible as owners.
@@ -127,7 +117,8 @@ class ConfigurationPlanner {
       std::vector<Member*> candidates;
       for (Member& member : members_)
         if (!member.owns && !is_among(pending_.leaves, member.id) &&
-            !shares_node(member, eligible_, members_))
+            !shares_node(member, eligible_, members_) &&
+            !shares_node(member, pending_.leaves, members_))
           candidates.push_back(&member);
       if (candidates.empty()) return;
       Member& chosen = **std::ranges::min_element(candidates, {}, [&](const Member* member) {
@@ -148,125 +139,6 @@ class ConfigurationPlanner {
       return joiner.id == id && joiner.incarnation > member->incarnation;
     });
   }
-  [[nodiscard]] bool is_eligible(MemberId id) const { return is_among(eligible_, id); }
-  [[nodiscard]] bool is_full_owner(RangeId range, MemberId id) const {
-    return range < pending_.full.size() && is_among(pending_.full[range], id) && survives(id);
-  }
-
-  [[nodiscard]] std::vector<RangeOwner> surviving_owners(RangeId range, bool only_full) const {
-    std::vector<RangeOwner> alive;
-    for (const RangeOwner& owner : now_.ranges[range].owners)
-      if (survives(owner.id) && (!only_full || is_full_owner(range, owner.id)))
-        alive.push_back(owner);
-    return alive;
-  }
-
-  /// Chooses the final owners of each range, which it has once all moves are done. Keeps present
-  /// owners, unless loads would then differ by more than one range.
-  void choose_final_owners() {
-    const std::size_t owners_each = std::min(pending_.replication_factor, eligible_.size());
-    RangeLoads loads{eligible_};
-    for (RangeId r = 0; r < final_owners_.size(); ++r) {
-      for (const RangeOwner& owner : surviving_owners(r, /*only_full=*/false))
-        if (!owner.retiring && is_eligible(owner.id) && final_owners_[r].size() < owners_each)
-          final_owners_[r].push_back(owner.id);
-      for (const MemberId id : final_owners_[r]) loads.add(id);
-    }
-    if (eligible_.empty()) return;
-    for (RangeId r = 0; r < final_owners_.size(); ++r)
-      while (final_owners_[r].size() < owners_each) {
-        final_owners_[r].push_back(choose_owner(r, loads));
-        loads.add(final_owners_[r].back());
-      }
-    while (loads.load_of(loads.most_loaded()) > loads.load_of(loads.least_loaded()) + 1)
-      move_one_range(loads);
-  }
-
-  /// Returns the least loaded eligible member that is not a final owner of `range` yet; among
-  /// equals, one that owns the range now.
-  [[nodiscard]] MemberId choose_owner(RangeId range, const RangeLoads& loads) const {
-    std::optional<MemberId> best;
-    const auto rank = [&](MemberId id) {
-      return std::pair{loads.load_of(id), now_.ranges[range].find(id) == nullptr || !survives(id)};
-    };
-    for (const MemberId id : eligible_)
-      if (!is_among(final_owners_[range], id) && (!best || rank(id) < rank(*best))) best = id;
-    STARLING_CHECK(best);
-    return *best;
-  }
-
-  /// Moves one range from the most to the least loaded member. Prefers a range of which the most
-  /// loaded member is not the primary.
-  void move_one_range(RangeLoads& loads) {
-    const MemberId from = loads.most_loaded();
-    const MemberId to = loads.least_loaded();
-    std::optional<RangeId> chosen;
-    for (RangeId r = 0; r < final_owners_.size(); ++r) {
-      if (!is_among(final_owners_[r], from) || is_among(final_owners_[r], to)) continue;
-      const auto& owners = now_.ranges[r].owners;
-      const bool keeps_primary = owners.empty() || owners.front().id != from;
-      if (!chosen || keeps_primary) chosen = r;
-      if (keeps_primary) break;
-    }
-    STARLING_CHECK(chosen);
-    std::ranges::replace(final_owners_[*chosen], from, to);
-    loads.remove(from);
-    loads.add(to);
-  }
-
-  /// True if all final owners of the range are full.
-  [[nodiscard]] bool is_settled(RangeId range) const {
-    return std::ranges::all_of(final_owners_[range],
-                               [&](MemberId id) { return is_full_owner(range, id); });
-  }
-
-  /// Returns the owners of `range` in the next epoch: the primary, then the other present owners in
-  /// their order, then the new ones.
-  [[nodiscard]] std::vector<RangeOwner> next_owners(RangeId range, bool is_lost) const {
-    if (is_lost || now_.ranges[range].owners.empty()) return {};
-    std::vector<RangeOwner> owners;
-    for (RangeOwner owner : surviving_owners(range, /*only_full=*/false)) {
-      owner.retiring = !is_among(final_owners_[range], owner.id);
-      if (!owner.retiring || !is_settled(range)) owners.push_back(owner);
-    }
-    for (const MemberId id : final_owners_[range])
-      if (std::ranges::find(owners, id, &RangeOwner::id) == owners.end())
-        owners.push_back({id, now_.epoch + 1, false});
-    // The current primary stays primary. If it is gone, a full owner becomes primary, preferably
-    // one that is not retiring.
-    const auto rank = [&](const RangeOwner& owner) {
-      if (!is_full_owner(range, owner.id)) return 3;
-      if (owner.id == now_.ranges[range].owners.front().id) return 0;
-      return owner.retiring ? 2 : 1;
-    };
-    if (owners.empty()) return owners;
-    const auto primary = std::ranges::min_element(owners, {}, rank);
-    std::rotate(owners.begin(), primary, primary + 1);
-    return owners;
-  }
-
-  /// Balances the numbers of ranges of which members are primary. Changes only settled ranges.
-  void balance_primaries(Configuration& next) const {
-    RangeLoads loads{eligible_};
-    for (const Ownership& range : next.ranges)
-      if (!range.owners.empty() && loads.contains(range.owners.front().id))
-        loads.add(range.owners.front().id);
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (RangeId r = 0; r < next.ranges.size(); ++r) {
-        auto& owners = next.ranges[r].owners;
-        if (owners.size() < 2 || !is_settled(r) || !loads.contains(owners.front().id)) continue;
-        const auto least = std::ranges::min_element(
-            owners, {}, [&](const RangeOwner& owner) { return loads.load_of(owner.id); });
-        if (loads.load_of(owners.front().id) < loads.load_of(least->id) + 2) continue;
-        loads.remove(owners.front().id);
-        loads.add(least->id);
-        std::rotate(owners.begin(), least, least + 1);
-        moved = true;
-      }
-    }
-  }
-
   /// Removes the members that want to leave and that `next` does not need.
   void remove_leavers(const Configuration& next) {
     std::optional<NodeId> node;
@@ -346,7 +218,6 @@ class ConfigurationPlanner {
   const PendingChanges& pending_;
   std::vector<Member> members_;
   std::vector<MemberId> eligible_;
-  std::vector<std::vector<MemberId>> final_owners_;
 };
 
 }  // namespace

@@ -237,7 +237,10 @@ void Council::propose_if_due(const CouncilContext& context) {
   std::erase_if(requests_, [&](const Request& r) { return r.expires_at < context.now; });
   if (!configuration_ || phase_ != Phase::idle) return;
   if (!configuration_->in_council(options_.self.id)) return;
-  if (!is_change_due(context.now)) return change_due_at_.reset();
+  if (!is_change_due(context.now)) {
+    change_due_at_ = range_lost_at_ = std::nullopt;
+    return;
+  }
   if (!change_due_at_) change_due_at_ = context.now;
   const auto turns = static_cast<Time::rep>(earlier_proposers());
   const Time propose_at = std::max(*change_due_at_ + turns * options_.turn, retry_at_);
@@ -273,11 +276,6 @@ void Council::ask_everyone(const CouncilContext& context) {
   for (const Member& member : configuration_->members)
     context.out.push_back(CouncilSend{member.id, Ask{configuration_->epoch}});
   timer_.ensure(context, context.now + options_.answer_timeout);
-}
-
-/// True if `id` is not suspected and has not answered yet.
-bool Council::is_answer_missing(MemberId id) const {
-  return !suspects(id) && !range_reports_.contains(id);
 }
 
 bool Council::has_everyone_answered() const {

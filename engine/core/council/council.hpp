@@ -210,7 +210,10 @@ class Council {
   void ask_everyone(const CouncilContext& context);
   [[nodiscard]] std::size_t earlier_proposers() const;
   [[nodiscard]] bool is_change_due(Time now) const;
-  [[nodiscard]] bool is_answer_missing(MemberId id) const;
+  /// True if `id` is not suspected and has not answered yet.
+  [[nodiscard]] bool is_answer_missing(MemberId id) const {
+    return !suspects(id) && !range_reports_.contains(id);
+  }
   [[nodiscard]] bool has_everyone_answered() const;
   [[nodiscard]] bool have_holders_answered(RangeId range) const;
   [[nodiscard]] std::vector<MemberId> choose_conflicting() const;

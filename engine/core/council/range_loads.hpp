@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "starling/base/check.hpp"
@@ -14,7 +15,7 @@ namespace starling::core {
 class RangeLoads {
  public:
   /// All loads are 0 at first.
-  explicit RangeLoads(const std::vector<MemberId>& ids) {
+  explicit RangeLoads(std::span<const MemberId> ids) {
     for (const MemberId id : ids) loads_.push_back({id, 0});
   }
   [[nodiscard]] bool contains(MemberId id) const {

@@ -54,7 +54,9 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
     known = nodes_.find(from.id);
     if (was_dead && known != nullptr && is_live(known->record.state)) sync_with(context, from);
   } else if (const auto* ping = std::get_if<Ping>(&message.body); ping != nullptr && has_left) {
-    receive(context, from, *ping);  // the answer says that this node has left
+    // The answer says that this node has left. It is none of the copies that send_gossip() counts.
+    if (ping->to == self_.id)
+      context.out.push_back(MembershipSend{from.address, {self_, PingAck{ping->sequence}}});
   } else if (!has_left && taken != nullptr && taken->holder.id == from.id) {
     receive(context, from, *taken);  // `from` has this node's name, and says that it stays
   }

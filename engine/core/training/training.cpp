@@ -90,7 +90,7 @@ void Training::inform_coordinator(const Context& context, const Configuration* f
   const std::vector<MemberId> workers = workers_of(now.members);
   if (now.epoch == 1) {
     for (const MemberId worker : workers)
-      coordinator_->add_founder(
+      coordinator_->add_initial_worker(
           worker, first_ledger_entry(*options_->exchange.initial_states, worker).step);
     return;
   }

@@ -10,7 +10,7 @@ namespace starling::core {
 
 Coordinator::Coordinator(CoordinatorOptions options) : options_(std::move(options)) {}
 
-void Coordinator::add_founder(MemberId worker, Step step) {
+void Coordinator::add_initial_worker(MemberId worker, Step step) {
   add_worker(worker);
   set_first_step(worker, step);
   highest_allowed_ = std::max(highest_allowed_, step + 1);

@@ -46,7 +46,7 @@ class Coordinator {
   void on(const Context& context, const WorkerStatus& status);
   void on_timer(const Context& context);
   /// `worker` takes part from the beginning of the job, and starts from `step`.
-  void add_founder(MemberId worker, Step step);
+  void add_initial_worker(MemberId worker, Step step);
   /// `worker` has joined. It begins at the lowest step of the running workers, and from now on
   /// others wait for it. In bulk-synchronous jobs it begins one step before the highest step that
   /// any worker was allowed to make, and makes that step by pushing its entry to all owners. If no

@@ -65,7 +65,7 @@ bool SampleGate::begin(const Context& context, Step own_step, Time automatic_int
 bool SampleGate::enter(const Context& context) {
   phase_ = Phase::entering;
   entry_sample_size_ =
-      std::max<std::size_t>(1, barrier::seen_workers(present_barrier(), candidate_count()));
+      std::max<std::size_t>(1, barrier::seen_workers(current_barrier(), candidate_count()));
   return start_draw(context);
 }
 
@@ -93,8 +93,8 @@ bool SampleGate::start_draw(const Context& context) {
     return false;
   }
   const auto beta =
-      static_cast<std::uint32_t>(barrier::seen_workers(present_barrier(), candidate_count()));
-  if (beta == 0 || barrier::floor(present_barrier(), own_step_) == Step{0}) return pass(context);
+      static_cast<std::uint32_t>(barrier::seen_workers(current_barrier(), candidate_count()));
+  if (beta == 0 || barrier::floor(current_barrier(), own_step_) == Step{0}) return pass(context);
   ++counts_.draws;
   phase_ = Phase::asking;
   ask_random(context, beta);
@@ -130,8 +130,8 @@ bool SampleGate::on(const Context& context, const StepAnswer& answer) {
     seen_paces_.push_back(pace_in(answer, context.now));
     seen_from_.push_back(answer.from);
   }
-  const auto floor = barrier::floor(present_barrier(), own_step_);
-  if (is_decided_by_laggard() && floor && answer.step < *floor) {
+  const auto floor = barrier::floor(current_barrier(), own_step_);
+  if (can_laggard_decide() && floor && answer.step < *floor) {
     wait_to_draw_again(context, answer.from);
     return false;
   }
@@ -195,7 +195,7 @@ void SampleGate::set_workers(WorkerIds workers) {
 bool SampleGate::decide(const Context& context) {
   const bool passes = decides_by_paces_
                           ? decide_by_paces()
-                          : barrier::admits(present_barrier(), own_step_, seen_steps_);
+                          : barrier::admits(current_barrier(), own_step_, seen_steps_);
   if (!passes) {
     wait_to_draw_again(context, first_laggard());
     return false;
@@ -262,7 +262,7 @@ bool SampleGate::waits_only_for_notice() const {
 
 void SampleGate::ask_for_notice(const Context& context) const {
   context.send(ToMember{*laggard_},
-               NotifyRequest{self_, draw_number_, *barrier::floor(present_barrier(), own_step_)});
+               NotifyRequest{self_, draw_number_, *barrier::floor(current_barrier(), own_step_)});
 }
 
 void SampleGate::wait_until(const Context& context, Time deadline) {

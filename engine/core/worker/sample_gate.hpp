@@ -17,34 +17,38 @@
 
 namespace starling::core {
 
-/// The ids of all workers of the job, from which samples are drawn. The workers of one node share
-/// the list until one of them leaves.
+/// The ids of all workers of the job, ascending; samples are drawn from them. All workers of a job
+/// in one process share one list. In a job on a cluster, each worker has a list of its own.
 using WorkerIds = std::shared_ptr<const std::vector<MemberId>>;
 
-/// The step that a worker which has joined reports until it knows its first step. It is higher than
-/// all others, so no other worker waits for it.
+/// A worker that has joined reports this step until it knows its first step. It is higher than
+/// every other step, so no other worker waits for this worker.
 inline constexpr Step not_begun = barrier::finished + 1;
 
-/// Draws beta other workers and asks them for their steps. Decides once one of them turns out to be
-/// a laggard (too far behind for the rule), all have answered, or query_timeout is over. If the
-/// barrier is weighted, the gate learns the weights of its draws from the answers (DrawWeights).
+/// Draws beta other workers and asks them for their steps. Decides when the first laggard (a worker
+/// that lags more than the rule tolerates) has answered, when all have answered, or after
+/// query_timeout. A worker that has not answered then counts as being at step 0. If the barrier is
+/// weighted, the gate learns the weights of its draws from the answers (DrawWeights).
 ///
-///     idle --begin--> asking --all answered, no laggard--> idle: the worker passes
-///                       ^  \--a laggard, or no answer--> refused
+///     idle --begin--> asking --the rule lets the worker pass--> idle: the worker passes
+///                       ^  \--the rule does not--> refused
 ///                       \--laggard has caught up, or interval is over--/
 ///
-/// If the barrier decides by paces (barrier::needs_paces()), the answers bring them, and the first
-/// draw after a push needs all answers: a laggard alone does not decide it. A worker that does not
-/// answer has step 0 and no times. The rule may let the worker run: begin() then asks nobody before
-/// run_end().
+/// If the barrier decides by paces (barrier::needs_paces()), each answer contains the pace of its
+/// sender. The first draw after a push then needs all answers: a laggard alone does not decide it.
+/// A worker that does not answer counts as being at step 0, with no known times. The rule may
+/// permit a run, which is several steps without a draw: begin() then lets the worker pass without
+/// asking until its step is run_end().
 ///
-/// A worker that joins asks in the same way at which step to begin:
+/// A worker that joins asks other workers in the same way, to learn at which step to begin:
 ///
-///     idle --enter--> entering --all have answered, or timeout--> idle: the worker begins
+///     idle --enter--> entering --the first step is known--> idle: the worker begins
+///                       ^  \--it is not known: the gate draws again--/
 ///
-/// Each event returns true if the worker may now pass the barrier, or begin at entry_step(). If the
-/// barrier tunes itself, the gate has the worker's tuner: it learns from the answers and from the
-/// times at which the worker arrives and passes. One call at a time; not thread-safe.
+/// An event that returns bool returns true if the worker may now pass the barrier, or begin at
+/// entry_step(). If the barrier tunes itself, the gate holds the worker's tuner. The tuner learns
+/// from the answers, from the descents, and from the times at which the worker arrives and passes.
+/// One call at a time; not thread-safe.
 class SampleGate {
  public:
   SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self, WorkerIds workers);
@@ -53,18 +57,21 @@ class SampleGate {
   /// before begin().
   void on_push(const Context& context, Time step_time);
 
-  /// The worker has finished step `own_step`, and wants to pass the barrier. The gate draws again
-  /// `automatic_interval` after a refusal if the job's recheck interval is `auto`, or if there is
-  /// no interval and no laggard that is to send a Notice. `descent` is that of the step.
+  /// The worker has finished step `own_step`, and wants to pass the barrier. After a refusal, the
+  /// gate draws again after `automatic_interval` in two cases: the job's recheck interval is
+  /// `auto`; or there is no recheck interval, and the gate waits for no laggard's Notice. `descent`
+  /// is the descent of the loss at this step; only a tuner uses it.
   [[nodiscard]] bool begin(const Context& context, Step own_step, Time automatic_interval,
                            std::optional<barrier::Descent> descent = std::nullopt);
 
-  /// The worker has joined. It begins at the lowest step of those drawn workers that have begun and
-  /// not ended. If there is none, it draws more. If there is none among all workers, it begins at
-  /// `finished` if some have ended; else the one with the lowest id begins at 0. A worker that ends
-  /// because its node leaves counts as ended, too.
+  /// The worker has joined. A worker runs if it has begun and has not ended. The joined worker
+  /// begins at the lowest step of the drawn workers that run. If no drawn worker runs, the gate
+  /// draws more workers. If no worker of the job runs, and some have ended, the joined worker
+  /// begins at barrier::finished, which means that it ends. If no worker has begun yet, the worker
+  /// with the lowest id begins at step 0. A worker that ends because its node leaves counts as
+  /// ended too.
   [[nodiscard]] bool enter(const Context& context);
-  /// The step at which the worker begins. Requires: it has entered.
+  /// The step at which the worker begins. Requires: enter() or a later event has returned true.
   [[nodiscard]] Step entry_step() const noexcept { return entry_step_; }
 
   [[nodiscard]] bool on(const Context& context, const StepAnswer& answer);
@@ -72,22 +79,24 @@ class SampleGate {
   [[nodiscard]] bool on_timer(const Context& context);
 
   /// From now on the gate draws from `workers`. `changed` lists, in ascending order, the former
-  /// workers that are not in `workers` any more, or only in a new incarnation.
+  /// workers that have departed or have a new incarnation. If the current draw depends on one of
+  /// them, the gate draws again.
   [[nodiscard]] bool on_members(const Context& context, WorkerIds workers,
                                 const std::vector<MemberId>& changed);
 
   /// The worker has ended: the gate becomes idle, and ignores later answers.
   void stop_asking() { phase_ = Phase::idle; }
 
-  /// Returns the worker's own pace as others may learn it; nullopt if the barrier does not need it,
-  /// or the worker has not pushed.
+  /// Returns the worker's own pace in the form in which StepAnswer carries it; nullopt if the
+  /// barrier does not need paces, or if the worker has not pushed.
   [[nodiscard]] std::optional<PaceReport> pace_report(Time now) const;
-  /// Returns the step before which the worker does not ask again, because it was allowed to run; 0
-  /// if it has not run.
+  /// Returns the step before which begin() lets the worker pass without asking: the last result of
+  /// barrier::run_to(). Returns 0 if no draw was decided by paces yet.
   [[nodiscard]] Step run_end() const noexcept { return run_end_; }
 
-  /// The paces by which the rule has decided the last draw: the worker's own, and those of the
-  /// drawn workers, of which the first seen_from().size() have answered, in this order.
+  /// The paces by which the rule decides the latest draw: own_pace() is the worker's own, and
+  /// seen_paces() are those of the drawn workers. The first seen_from().size() of seen_paces() come
+  /// from the workers in seen_from(), in the same order; the other drawn workers have not answered.
   [[nodiscard]] const barrier::Pace& own_pace() const noexcept { return own_pace_; }
   [[nodiscard]] std::span<const barrier::Pace> seen_paces() const noexcept { return seen_paces_; }
   [[nodiscard]] std::span<const MemberId> seen_from() const noexcept { return seen_from_; }
@@ -99,8 +108,9 @@ class SampleGate {
   };
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
   [[nodiscard]] const std::optional<barrier::Tuner>& tuner() const noexcept { return tuner_; }
-  /// Returns the laggard that decided the current draw; nullopt if the draw is not decided, or if
-  /// no single worker has decided it. Meaningless while the gate is idle.
+  /// Returns the first laggard that the current draw has found; nullopt if the worker is not
+  /// refused, or if no laggard is known, for example because a drawn worker has not answered.
+  /// Meaningless while the gate is idle.
   [[nodiscard]] std::optional<MemberId> laggard() const noexcept { return laggard_; }
   /// Returns the weights of the gate's draws; nullptr if draws are uniform.
   [[nodiscard]] const DrawWeights* weights() const noexcept {
@@ -111,24 +121,25 @@ class SampleGate {
   enum class Phase { idle, asking, refused, entering };
 
   /// Returns the barrier at which the worker decides now.
-  [[nodiscard]] const barrier::Barrier& present_barrier() const noexcept {
+  [[nodiscard]] const barrier::Barrier& current_barrier() const noexcept {
     return tuner_ ? tuner_->barrier() : barrier_;
   }
   bool start_draw(const Context& context);
   /// The worker passes. Returns true.
   bool pass(const Context& context);
-  /// Removes the worker from those whose answers the draw awaits, and lets the tuner see its step.
-  /// Returns false if the draw does not await it.
+  /// Removes the sender of `answer` from unanswered_, and gives its step to the tuner. Returns
+  /// false if the draw does not await an answer of this sender.
   bool take_answer(const StepAnswer& answer);
   bool decide(const Context& context);
-  /// Decides by seen_paces_. Returns true if the worker passes, perhaps to run.
+  /// Sets run_end_ by own_pace_ and seen_paces_. Returns true if the worker passes.
   bool decide_by_paces();
-  /// Returns true if one laggard decides the current draw: always, unless the rule decides by paces
-  /// and the worker does not wait yet.
-  [[nodiscard]] bool is_decided_by_laggard() const noexcept {
+  /// Returns true if the answer of one laggard suffices to refuse the worker: always, unless the
+  /// rule decides by paces and no draw since the worker's last push has refused it.
+  [[nodiscard]] bool can_laggard_decide() const noexcept {
     return !decides_by_paces_ || own_pace_.waits;
   }
-  /// Returns the first of the workers whose pace was seen that is behind the rule's floor.
+  /// Returns the first worker in seen_from_ whose step is below the rule's floor
+  /// (barrier::floor()); nullopt if no step is.
   [[nodiscard]] std::optional<MemberId> first_laggard() const;
   bool decide_entry(const Context& context);
   /// Draws `count` random others, with the barrier's weights, and asks them for their steps.
@@ -148,7 +159,7 @@ class SampleGate {
   barrier::Recheck recheck_;
   MemberId self_;
   WorkerIds workers_;
-  /// This worker's position in workers_, which is not drawn.
+  /// This worker's position in workers_. Draws leave it out.
   std::uint32_t own_position_ = 0;
 
   Phase phase_ = Phase::idle;
@@ -157,23 +168,27 @@ class SampleGate {
   std::uint64_t draw_number_ = 0;
   /// While entering: how many workers to draw.
   std::size_t entry_sample_size_ = 1;
-  /// True if all others have answered the last draw, and some have ended, but none runs.
+  /// While entering: true if the last draw asked all other workers, all have answered, at least one
+  /// has ended, and the others have not begun.
   bool has_seen_all_ended_ = false;
   Step entry_step_ = 0;
   /// The workers whose answers the current draw still awaits.
   std::vector<MemberId> unanswered_;
   std::vector<Step> seen_steps_;
-  /// True if the rule decides by paces; the members below are used only then.
+  /// True if the rule decides by paces. Only then are own_pace_, seen_paces_, seen_from_ and
+  /// run_end_ used.
   bool decides_by_paces_;
-  /// The worker's own pace; `waits` is set when a draw is refused.
+  /// The worker's own pace. Its `waits` is set when the worker is refused.
   barrier::Pace own_pace_;
-  /// The paces that the current draw has seen, and the workers that have answered with them.
+  /// The paces that the current draw has seen, and, in the same order, the workers that sent them.
+  /// After query_timeout, seen_paces_ also has an empty pace for each worker that has not answered.
   std::vector<barrier::Pace> seen_paces_;
   std::vector<MemberId> seen_from_;
   Step run_end_ = 0;
-  /// While refused: the laggard that decided the draw, if there was one.
+  /// While refused: the first laggard that the draw has found, if it has found one.
   std::optional<MemberId> laggard_;
-  /// When the gate acts even if no answer or Notice has come. Without meaning while it is idle.
+  /// The time at which the gate acts if no answer or Notice has made it act before. Unused while
+  /// the gate is idle.
   Time deadline_{};
   Timer timer_;
   Counts counts_;

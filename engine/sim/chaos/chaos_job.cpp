@@ -133,7 +133,7 @@ ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
   const std::uint32_t placed =
       core::exchange_type(scenario_.exchange).places_ranges ? scenario_.ranges : 0;
   std::vector<core::Member> members;
-  for (NodeId id = 0; id < scenario_.founders(); ++id) members.push_back(member(id, 1));
+  for (NodeId id = 0; id < scenario_.initial_nodes(); ++id) members.push_back(member(id, 1));
   first_configuration_ = std::make_shared<const core::Configuration>(core::first_configuration(
       std::move(members), placed, scenario_.replication_factor, scenario_.has_coordinator()));
 }
@@ -142,11 +142,12 @@ core::Member ChaosJob::member(NodeId id, core::Incarnation incarnation) const {
   if (!core::has_servers(scenario_.mode)) return {id, incarnation, true, true};
   if (id < scenario_.workers) return {id, incarnation, true, false};
   if (id < scenario_.workers + scenario_.servers) return {id, incarnation, false, true};
-  if (id < scenario_.founders()) return {id, incarnation, false, false};  // the first coordinator
+  if (id < scenario_.initial_nodes())
+    return {id, incarnation, false, false};  // the first coordinator
   return {id, incarnation, id % 2 == 0, id % 2 == 1};
 }
 
-core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
+core::MemberOptions ChaosJob::options(core::Member self, bool is_initial,
                                       std::vector<core::MemberId> seeds) const {
   core::TrainingOptions training;
   training.mode = scenario_.mode;
@@ -185,7 +186,7 @@ core::MemberOptions ChaosJob::options(core::Member self, bool is_founder,
   options.self = self;
   options.role = std::make_shared<const core::TrainingOptions>(std::move(training));
   options.members_max = nodes_max;
-  if (is_founder) options.first_configuration = first_configuration_;
+  if (is_initial) options.first_configuration = first_configuration_;
   options.seeds = std::move(seeds);
   options.council.replication_factor = scenario_.replication_factor;
   options.council.stuck_after = stuck_after;

@@ -17,9 +17,9 @@ class ChaosJob {
   /// Returns the member that runs on node `id`: a peer, or a worker, a server or the coordinator.
   [[nodiscard]] core::Member member(NodeId id, core::Incarnation incarnation) const;
 
-  /// Returns the options of a member. If `is_founder`, it is in the job from the beginning;
+  /// Returns the options of a member. If `is_initial`, it is in the job from the beginning;
   /// otherwise it asks the members `seeds` to let it join.
-  [[nodiscard]] core::MemberOptions options(core::Member self, bool is_founder,
+  [[nodiscard]] core::MemberOptions options(core::Member self, bool is_initial,
                                             std::vector<core::MemberId> seeds) const;
 
   /// Returns how the job deals its samples: so few that the workers take them several times. In

@@ -20,13 +20,13 @@ constexpr std::uint64_t events_max = 3'000'000;
 
 }  // namespace
 
-void ChaosRun::begin_incarnation(NodeId id, bool is_founder) {
+void ChaosRun::begin_incarnation(NodeId id, bool is_initial) {
   Machine& machine = machines_[id];
   const core::Member self = job_.member(id, machine.incarnation + 1);
   std::vector<core::MemberId> seeds;
   for (NodeId other = 0; other < nodes_max; ++other)
     if (other != id && machines_[other].running) seeds.push_back(other);
-  auto core = std::make_unique<MemberCore>(job_.options(self, is_founder, std::move(seeds)));
+  auto core = std::make_unique<MemberCore>(job_.options(self, is_initial, std::move(seeds)));
   const auto slot = checker_.on_incarnation_started(self, core.get());
   if (!slot) return;
   machine.core = std::move(core);
@@ -66,7 +66,7 @@ struct BrokenInvariant : std::logic_error {
 ChaosReport ChaosRun::run() {
   const CheckScope checks{report_broken};
   is_active_.resize(scenario_.faults.size());
-  for (NodeId id = 0; id < scenario_.founders(); ++id)
+  for (NodeId id = 0; id < scenario_.initial_nodes(); ++id)
     queue_.push(Time{}, Event{.kind = Event::Kind::start, .node = id});
   for (std::uint32_t i = 0; i < scenario_.faults.size(); ++i)
     queue_.push(scenario_.faults[i].at, Event{.kind = Event::Kind::fault, .key = i});

@@ -27,7 +27,7 @@ inline constexpr Time detection_interval = std::chrono::milliseconds{25};
 /// An event of a run.
 struct Event {
   enum class Kind {
-    /// The first incarnation of a founder begins.
+    /// The first incarnation of an initial member begins.
     start,
     packet,
     timer,
@@ -131,7 +131,7 @@ class ChaosRun : public ChaosWorld {
     queue_.push(at, std::move(event));
   }
 
-  void begin_incarnation(NodeId id, bool is_founder);
+  void begin_incarnation(NodeId id, bool is_initial);
   void end_incarnation(NodeId id);
 
   void handle(Event& event);

@@ -185,7 +185,7 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& next_new_node
   Fault fault;
   fault.kind = kinds[random.below(kinds.size())];
   fault.at = truncated(draw_time(random, 1ms, 250ms));
-  fault.node = static_cast<NodeId>(random.below(scenario.founders()));
+  fault.node = static_cast<NodeId>(random.below(scenario.initial_nodes()));
   // Chooses the coordinator or its successor more often than other nodes.
   if (scenario.has_coordinator() && random.below(3) == 0)
     fault.node = random.below(2) == 0 ? scenario.coordinator() : 0;
@@ -207,15 +207,15 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& next_new_node
     case Fault::Kind::partition:
     case Fault::Kind::one_way_partition:
       fault.node = 0;
-      fault.group = draw_group(random, scenario.founders());
+      fault.group = draw_group(random, scenario.initial_nodes());
       // Either others receive nothing from a few nodes, or a few nodes receive nothing from others.
       if (fault.kind == Fault::Kind::one_way_partition && random.below(2) == 0)
-        fault.group ^= (NodeSet{1} << scenario.founders()) - 1;
+        fault.group ^= (NodeSet{1} << scenario.initial_nodes()) - 1;
       fault.lasts = any_length;
       break;
     case Fault::Kind::pair_partition:
-      fault.other = static_cast<NodeId>((fault.node + 1 + random.below(scenario.founders() - 1)) %
-                                        scenario.founders());
+      fault.other = static_cast<NodeId>(
+          (fault.node + 1 + random.below(scenario.initial_nodes() - 1)) % scenario.initial_nodes());
       fault.is_two_way = random.below(2) == 0;
       fault.lasts = any_length;
       break;
@@ -326,13 +326,13 @@ Scenario draw_scenario(std::uint64_t seed) {
   // Another stream, for the same reason.
   scenario.cache = core::check_cache(scenario.exchange, scenario.mode, scenario.barrier).ok() &&
                    Random::stream(seed, 5).below(2) == 0;
-  auto next_new_node = static_cast<NodeId>(scenario.founders());
+  auto next_new_node = static_cast<NodeId>(scenario.initial_nodes());
   const std::uint64_t faults = random.below(9);
   for (std::uint64_t i = 0; i < faults; ++i)
     scenario.faults.push_back(draw_fault(random, scenario, next_new_node));
   for (std::uint64_t i = 0; scenario.exceeds_fault_budget && i < 4; ++i) {
     Fault crash{.kind = Fault::Kind::crash};
-    crash.node = static_cast<NodeId>(random.below(scenario.founders()));
+    crash.node = static_cast<NodeId>(random.below(scenario.initial_nodes()));
     crash.at = truncated(draw_time(random, 1ms, 250ms));
     scenario.faults.push_back(crash);
   }

@@ -66,8 +66,7 @@ struct Fault {
   bool operator==(const Fault&) const = default;
 };
 
-/// Returns the name of a kind in scenario files and reports: `crash`, `freeze`, `cut` (partition),
-/// `deafen` (one_way_partition), `pair` (pair_partition), `suspect`, `join`, `leave`.
+/// Returns the name of a kind in scenario files and reports: that of its constant, with hyphens.
 [[nodiscard]] std::string_view name(Fault::Kind kind);
 
 struct Scenario {
@@ -106,7 +105,7 @@ struct Scenario {
 
   [[nodiscard]] bool has_coordinator() const { return core::keeps_steps_centrally(mode); }
   /// Returns the number of nodes at the beginning.
-  [[nodiscard]] std::uint32_t founders() const {
+  [[nodiscard]] std::uint32_t initial_nodes() const {
     return workers + servers + (has_coordinator() ? 1U : 0U);
   }
   /// Returns the node of the first coordinator. If it ends, a member that has joined and is neither

@@ -18,7 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::array<std::string_view, Fault::kinds> fault_names{
-    "crash", "freeze", "cut", "deafen", "pair", "suspect", "join", "leave"};
+    "crash",          "freeze",  "partition", "one-way-partition",
+    "pair-partition", "suspect", "join",      "leave"};
 
 std::string print_yes_or_no(bool value) { return value ? "yes" : "no"; }
 
@@ -228,14 +229,14 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
 /// Checks that each node of a fault is in the job from the beginning, or joins.
 Result<void> check(const Scenario& scenario, const Fault& fault) {
   const auto exists = [&](NodeId id) {
-    return id < scenario.founders() ||
+    return id < scenario.initial_nodes() ||
            std::ranges::any_of(scenario.faults, [&](const Fault& other) {
              return other.kind == Fault::Kind::join && other.node == id;
            });
   };
   if (fault.group == 0 && !exists(fault.node))
     return Error{"there is no node " + std::to_string(fault.node) + "; valid: one of the " +
-                 std::to_string(scenario.founders()) + " from 0 on, or one that joins"};
+                 std::to_string(scenario.initial_nodes()) + " from 0 on, or one that joins"};
   if (fault.kind == Fault::Kind::pair_partition &&
       (!exists(fault.other) || fault.other == fault.node))
     return Error{"other=" + std::to_string(fault.other) + "; valid: another node of the scenario"};
@@ -258,8 +259,8 @@ Result<void> check(const Scenario& scenario) {
   if (core::has_servers(scenario.mode) == (scenario.servers == 0))
     return Error{"servers=" + std::to_string(scenario.servers) + " in mode " +
                  core::print(scenario.mode) + "; valid: 0 in peer mode, at least 1 in the others"};
-  if (scenario.founders() > nodes_max)
-    return Error{std::to_string(scenario.founders()) + " nodes; valid: at most " +
+  if (scenario.initial_nodes() > nodes_max)
+    return Error{std::to_string(scenario.initial_nodes()) + " nodes; valid: at most " +
                  std::to_string(nodes_max)};
   const auto owners = core::has_servers(scenario.mode) ? scenario.servers : scenario.workers;
   if (scenario.replication_factor > owners)

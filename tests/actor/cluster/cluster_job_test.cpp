@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace starling::actor {
@@ -13,8 +16,9 @@ class RecordingJob final : public LocalJob {
  public:
   RecordingJob(std::vector<core::MemberId>& senders, core::ConfigurationPtr configuration)
       : senders_(senders), configuration_(std::move(configuration)) {}
-  Result<void> start_own_actors(const core::ConfigurationPtr&) override { return {}; }
-  void add_founders(const std::vector<core::Member>&, const core::ConfigurationPtr&) override {}
+  void start_own_actors(const core::ConfigurationPtr&, OnStarted) override {}
+  void add_initial_members(const std::vector<core::Member>&,
+                           const core::ConfigurationPtr&) override {}
   void add_joiner(const core::Member&, const std::vector<core::MemberId>&) override {}
   void start_members() override {}
   void deliver(core::Envelope envelope, bool) override { senders_.push_back(envelope.from); }
@@ -45,14 +49,19 @@ class PreparedRecordingJob final : public PreparedJob {
   [[nodiscard]] const JobOptions& options() const override { return options_; }
   [[nodiscard]] std::size_t ranges() const override { return 1; }
   [[nodiscard]] std::uint64_t fingerprint() const override { return 1; }
-  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(LocalJobOptions) const override {
+  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(
+      LocalJobOptions options) const override {
+    send_ = std::move(options.send);
     return std::unique_ptr<LocalJob>{std::make_unique<RecordingJob>(senders_, configuration_)};
   }
+  /// Sends as a member here does.
+  void send(std::vector<core::Envelope> envelopes) const { send_(std::move(envelopes)); }
 
  private:
   std::vector<core::MemberId>& senders_;
   core::ConfigurationPtr configuration_;
   JobOptions options_;
+  mutable std::function<void(std::vector<core::Envelope>)> send_;
 };
 
 TEST(ClusterJob, DropsPacketsOfAMemberFromAnotherNode) {
@@ -64,7 +73,7 @@ TEST(ClusterJob, DropsPacketsOfAMemberFromAnotherNode) {
   std::vector<core::MemberId> senders;
   const auto prepared = std::make_shared<PreparedRecordingJob>(senders, first);
   ClusterJob job{1, own_node, {}, {}, prepared, {}, {}, {}, {}};
-  ASSERT_TRUE(job.bootstrap(first));
+  ASSERT_TRUE(job.bootstrap(first, {}));
   const auto deliver = [&](wire::NodeId node, core::MemberId from, core::Incarnation incarnation) {
     core::Envelope envelope;
     envelope.from = from;
@@ -80,6 +89,43 @@ TEST(ClusterJob, DropsPacketsOfAMemberFromAnotherNode) {
   deliver(other_node, 1, 2);
   deliver(other_node, 5, 1);
   EXPECT_EQ(senders, (std::vector<core::MemberId>{1, 1, 5}));
+}
+
+/// Two nodes that join have drawn the same id. An answer goes to the one for which it is meant.
+TEST(ClusterJob, AnswersEachOfTwoJoiningMembersOfOneId) {
+  const wire::NodeId own_node = 7;
+  const auto first = std::make_shared<const core::Configuration>(
+      core::first_configuration({{0, 1, true, true, own_node}}, 1, 2, false));
+  std::vector<core::MemberId> senders;
+  const auto prepared = std::make_shared<PreparedRecordingJob>(senders, first);
+  std::vector<wire::NodeId> sent_to;
+  ClusterJob job{1,
+                 own_node,
+                 {},
+                 {},
+                 prepared,
+                 {},
+                 [&](wire::NodeId node, wire::TrafficClass, std::span<wire::Frame>) {
+                   sent_to.push_back(node);
+                 },
+                 {},
+                 {}};
+  ASSERT_TRUE(job.bootstrap(first, {}));
+  const auto envelope = [](core::MemberId from, core::Incarnation incarnation, core::MemberId to) {
+    core::Envelope made;
+    made.from = from;
+    made.to = to;
+    made.packet.from = incarnation;
+    return made;
+  };
+  job.deliver(8, envelope(57, 100, 0), false);
+  job.deliver(9, envelope(57, 200, 0), false);
+  for (const core::Incarnation incarnation : {100U, 200U}) {
+    core::Envelope answer = envelope(0, 1, 57);
+    answer.packet.to = incarnation;
+    prepared->send({answer});
+  }
+  EXPECT_EQ(sent_to, (std::vector<wire::NodeId>{8, 9}));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace starling::actor {
 /// ms).
 class CountingJob final : public PreparedJob {
  public:
-  explicit CountingJob(const wire::JobSettings& settings)
+  explicit CountingJob(const wire::JobSettings& settings, OnStart on_start = {})
       : data_(load("linear:d=2,n=1200")), settings_(settings) {
     const auto text = [&](const std::string& key) {
       for (const auto& [name, value] : settings)
@@ -27,6 +27,7 @@ class CountingJob final : public PreparedJob {
     options_ = counting_options(core::parse_mode(text("mode")).value(), std::stoul(text("workers")),
                                 std::stoul(text("steps")), text("barrier"),
                                 std::chrono::milliseconds{std::stoul(text("delay"))});
+    options_.job.on_start = std::move(on_start);
   }
 
   [[nodiscard]] const JobOptions& options() const override { return options_.job; }

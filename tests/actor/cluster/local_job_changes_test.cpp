@@ -57,22 +57,62 @@ TEST(LocalJob, AnOwnActorMayAskBeforeItsNodeHasJoined) {
     });
   };
   const auto make_counters = make_counting_job(options_of(3, 200, sampled_barrier));
+  auto asks = std::make_shared<bool>(false);  // only the node that joins has an own actor
   Nodes nodes{[=] {
     Assignment assignment = make_counters();
-    assignment.job.on_start = on_start;
+    if (*asks) assignment.job.on_start = on_start;
     return assignment;
   }};
   add_peers(nodes, 3);
   nodes.start();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
+  *asks = true;
   const Member joiner{3, 1, true, true};
-  LocalJob& joining = nodes.local(nodes.add({joiner}));
-  joining.add_joiner(joiner, {0});
-  ASSERT_TRUE(joining.start_own_actors(nodes.local(0).configuration()));
-  joining.start_members();
+  const std::size_t joining = nodes.add({joiner});
+  nodes.local(joining).add_joiner(joiner, {0});
+  nodes.start(joining, nodes.local(0).configuration());
   const core::Step step = answer->get_future().get();
   EXPECT_GE(step, 30U);
   EXPECT_LE(step, 200U);
+}
+
+/// An own actor of node 0 sees the worker that joins, and asks it.
+TEST(LocalJob, AnOwnActorReachesAWorkerThatJoinsLater) {
+  auto answer = std::make_shared<std::promise<core::Step>>();
+  const OnStart on_start = [answer](const auto& actors, caf::actor_system& system) {
+    EXPECT_EQ(actors->workers.size(), 3U);
+    system.spawn([answer, job = actors->job](caf::event_based_actor* self) -> caf::behavior {
+      self->monitor(job);
+      self->set_down_handler([self](const caf::down_msg&) { self->quit(); });
+      send(self, self, timer_atom_v);
+      return {[=](timer_atom) {
+        self->request(job, 5s, actors_atom_v).then([=](const JobActorsPtr& present) {
+          if (present->workers.size() < 4) return send_later(self, self, 20ms, timer_atom_v);
+          self->request(present->workers.at(3), 20s, step_atom_v)
+              .then([answer](core::Step step) { answer->set_value(step); },
+                    [answer](const caf::error& error) {
+                      ADD_FAILURE() << caf::to_string(error);
+                      answer->set_value(barrier::finished);
+                    });
+        });
+      }};
+    });
+  };
+  const auto make_counters = make_counting_job(options_of(3, 400, sampled_barrier));
+  auto asks = std::make_shared<bool>(true);  // only node 0 has an own actor
+  Nodes nodes{[=] {
+    Assignment assignment = make_counters();
+    if (*asks) assignment.job.on_start = on_start;
+    return assignment;
+  }};
+  nodes.add({{0, 1, true, true}});
+  *asks = false;
+  for (const core::MemberId id : {1U, 2U}) nodes.add({{id, 1, true, true}});
+  nodes.start();
+  ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
+  const Member joiner{3, 1, true, true};
+  join(nodes, nodes.add({joiner}), joiner);
+  EXPECT_LE(answer->get_future().get(), 400U);
 }
 
 TEST(LocalJob, ANodeThatLeavesHandsOverItsRanges) {

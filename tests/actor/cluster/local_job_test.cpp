@@ -5,15 +5,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "starling/actor/thread_priority.hpp"
 #include "starling/models/tabular/linear_models.hpp"
 #include "tests/actor/cluster/local_jobs.hpp"
 
@@ -30,6 +34,30 @@ TEST(LocalJob, ThreeNodesMakeEachUpdateOnce) {
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600 * full_batch);
   nodes.expect_exact();
+}
+
+/// Counters that count their gradients on threads that receive messages.
+struct ThreadWatchers : Counters {
+  double gradient(std::span<const float> w, const models::Table& data, models::Batch batch,
+                  std::span<float> g, models::ComputeContext& context) const {
+    ++(is_network_thread() ? on_network_threads : on_others);
+    return Counters::gradient(w, data, batch, g, context);
+  }
+  static inline std::atomic<std::uint64_t> on_network_threads = 0;
+  static inline std::atomic<std::uint64_t> on_others = 0;
+};
+
+/// The gradients are brief, so other threads of the members run them without waking another one.
+TEST(LocalJob, RunsNoGradientOnAThreadThatReceives) {
+  const TrainOptions options = options_of(3, 500, sampled_barrier, core::Mode::peer, 0ns);
+  Nodes nodes{[options, data = std::make_shared<models::Table>(load("linear:d=2,n=1200"))] {
+    return counting_assignment<ThreadWatchers>(*data, options);
+  }};
+  add_peers(nodes, 3);
+  nodes.start();
+  ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
+  EXPECT_EQ(ThreadWatchers::on_network_threads, 0U);
+  EXPECT_GE(ThreadWatchers::on_others, 1500U);
 }
 
 /// Returns why a member on one of the first `count` nodes has failed, or "" if no member has.

@@ -43,7 +43,8 @@ class Nodes {
     for (std::size_t node = 0; node < nodes_.size(); ++node) kill(node);
   }
 
-  /// Adds a node for founders of the job, or for a member that joins later. Returns its number.
+  /// Adds a node for initial members of the job, or for a member that joins later. Returns its
+  /// number.
   std::size_t add(std::vector<core::Member> members) {
     const std::size_t index = nodes_.size();
     LocalJobOptions options;
@@ -77,9 +78,18 @@ class Nodes {
     const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
         std::move(all), ranges_, 2, core::keeps_steps_centrally(job_().job.mode)));
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
-      nodes_[node].local->add_founders(members_[node], first);
-      nodes_[node].local->start_members();
+      nodes_[node].local->add_initial_members(members_[node], first);
+      start(node, first);
     }
+  }
+
+  /// Starts the own actors and then the members of a node.
+  void start(std::size_t node, const core::ConfigurationPtr& configuration) {
+    std::promise<bool> started;
+    local(node).start_own_actors(
+        configuration, [&](const Result<void>& result) { started.set_value(result.ok()); });
+    ASSERT_TRUE(started.get_future().get());
+    local(node).start_members();
   }
 
   LocalJob& local(std::size_t node) { return *nodes_.at(node).local; }

@@ -23,8 +23,8 @@ TEST(MemberPlacement, GivesNewMembersRandomIdsThatWereNeverUsed) {
   std::set<core::MemberId> first;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Random random{seed};
-    const auto all =
-        assign_member_ids(members_of_newcomer(core::Mode::central, 3, 1), configuration, 8, random);
+    const auto all = assign_member_ids(members_of_joining_node(core::Mode::central, 3, 1),
+                                       configuration, {}, 8, random);
     ASSERT_EQ(all.size(), 2U);
     EXPECT_TRUE(all[0].works && !all[0].owns && all[0].node == 3);
     EXPECT_TRUE(!all[1].works && all[1].owns && all[1].node == 3);
@@ -41,7 +41,7 @@ TEST(MemberPlacement, GivesNewMembersRandomIdsThatWereNeverUsed) {
 
 TEST(MemberPlacement, AJoiningNodeHasTheGivenWorkersAndOneOwner) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central}) {
-    const auto all = members_of_newcomer(mode, 3, 4);
+    const auto all = members_of_joining_node(mode, 3, 4);
     EXPECT_EQ(std::ranges::count(all, true, &core::Member::works), 4);
     EXPECT_EQ(std::ranges::count(all, true, &core::Member::owns), 1);
     EXPECT_EQ(all.size(), core::has_servers(mode) ? 5U : 4U);
@@ -55,7 +55,7 @@ TEST(MemberPlacement, GivesUsedIdsLaterIncarnationsIfNoIdIsUnused) {
   std::set<core::MemberId> ids;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random{seed};
-    const auto all = assign_member_ids(members, configuration, 4, random);
+    const auto all = assign_member_ids(members, configuration, {}, 4, random);
     ASSERT_EQ(all.size(), 2U);
     for (const core::Member& member : all) {
       EXPECT_FALSE(configuration.is_or_was_member(member.id, member.incarnation))
@@ -80,7 +80,7 @@ TEST(MemberPlacement, PlacesTheRequestedOwnersOnDifferentNodes) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central})
     for (std::size_t workers = 1; workers <= 7; ++workers)
       for (std::size_t owners = 1; owners <= 7; ++owners) {
-        const auto nodes = nodes_that_own(founders(mode, workers, owners, five_nodes));
+        const auto nodes = nodes_that_own(initial_members(mode, workers, owners, five_nodes));
         const bool peers = mode == core::Mode::peer;
         EXPECT_EQ(nodes.size(),
                   std::min<std::size_t>(5, peers ? std::max(workers, owners) : owners));
@@ -88,10 +88,10 @@ TEST(MemberPlacement, PlacesTheRequestedOwnersOnDifferentNodes) {
       }
 }
 
-TEST(MemberPlacement, EachNodeHasAFounder) {
+TEST(MemberPlacement, EachNodeHasAnInitialMember) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central})
     for (std::size_t workers = 1; workers <= 7; ++workers) {
-      const auto all = founders(mode, workers, 2, five_nodes);
+      const auto all = initial_members(mode, workers, 2, five_nodes);
       std::set<std::uint64_t> nodes;
       for (core::MemberId id = 0; id < all.size(); ++id) {
         EXPECT_EQ(all[id].id, id);

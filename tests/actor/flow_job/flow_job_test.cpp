@@ -43,7 +43,7 @@ class TwoNodes {
       LocalJobOptions local;
       local.send = [this](std::vector<core::Envelope> envelopes) { send(std::move(envelopes)); };
       jobs_[node] = make_flow_job(std::move(options), std::move(local)).value();
-      jobs_[node]->add_founders({members[2 * node], members[2 * node + 1]}, first);
+      jobs_[node]->add_initial_members({members[2 * node], members[2 * node + 1]}, first);
     }
     for (const auto& job : jobs_) job->start_members();
   }
@@ -184,7 +184,7 @@ TEST(FlowOnNodes, EndsWhenItIsStoppedBeforeItBegins) {
                          .engine = {},
                          .wait_for_nodes = std::chrono::seconds{30}};
   const auto job = make_flow_job(std::move(options), {}).value();
-  job->add_founders({{0, 1, true, true, 0}}, first);
+  job->add_initial_members({{0, 1, true, true, 0}}, first);
   job->stop();
   job->start_members();
   EXPECT_TRUE(wait_until([&] { return job->reports().front().state == State::done; }));

@@ -84,7 +84,7 @@ NodeRecord record(NodeState state) {
           .state = state};
 }
 
-ConfigurationPtr founding() {
+ConfigurationPtr initial_configuration() {
   return std::make_shared<const Configuration>(
       first_configuration({{0, 1, true, true, 5}, {1, 1, true, true, 6}}, 3, 2));
 }
@@ -248,8 +248,9 @@ std::vector<ControlMessage> example_control_messages() {
   const auto add_request = [&](RequestBody body) { add(Request{12, std::move(body)}); };
   add_request(SubmitJob{1, settings});
   add_request(PrepareJob{1, settings, 3, "alice"});
-  add_request(StartJob{1, founding(), {2, 3}});
+  add_request(StartJob{1, initial_configuration(), {2, 3}});
   add_request(GetStatus{});
+  add_request(GetStatus{1, false});
   add_request(GetJob{1});
   add_request(ReadRanges{1, 7, true});
   add_request(StopJob{1, true});
@@ -273,7 +274,7 @@ std::vector<ControlMessage> example_control_messages() {
                        {{1,
                          settings,
                          {{0, 1, 2, "why", 3, 4, 5, 6, 0.5, 6, 7, 8, 9, true}},
-                         founding(),
+                         initial_configuration(),
                          1500,
                          "alice",
                          "waits",
@@ -288,8 +289,8 @@ std::vector<ControlMessage> example_control_messages() {
                          77,
                          {3, 40, {{{0, 1}, 5}}}}},
                        {78}});
-  add_reply(
-      JobDescription{settings, 4, founding(), 60000, "alice", {{0, 32, 640, {{7}, {8}}}}, deal()});
+  add_reply(JobDescription{
+      settings, 4, initial_configuration(), 60000, "alice", {{0, 32, 640, {{7}, {8}}}}, deal()});
   add_reply(Ranges{{state}, 9});
   add_reply(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
   JobRecord ended{1, "x", "softmax on digits", "alice", {JobState::done, "", {{"loss", 0.5}}}};

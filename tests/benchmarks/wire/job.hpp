@@ -136,9 +136,9 @@ class JobProcess {
     std::vector<core::Member> own_members;
     for (const auto& member : setup.members)
       if (member.node == node) own_members.push_back(member);
-    local->add_founders(own_members,
-                        std::make_shared<const core::Configuration>(core::first_configuration(
-                            setup.members, task->layout().ranges.size(), 1)));
+    local->add_initial_members(
+        own_members, std::make_shared<const core::Configuration>(core::first_configuration(
+                         setup.members, task->layout().ranges.size(), 1)));
     local->start_members();
   }
   JobProcess(const JobProcess&) = delete;

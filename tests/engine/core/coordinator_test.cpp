@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/engine/core/founders.hpp"
+#include "tests/engine/core/initial_workers.hpp"
 
 namespace starling::core {
 namespace {
@@ -18,7 +18,7 @@ class SampledCoordinator : public testing::Test {
   Coordinator& make(barrier::Recheck recheck, std::size_t workers, std::size_t beta) {
     core_.emplace(
         CoordinatorOptions{.barrier = barrier::sampled(barrier::Bsp{}, beta), .recheck = recheck});
-    add_founders(*core_, std::vector<Step>(workers));
+    add_initial_workers(*core_, std::vector<Step>(workers));
     return *core_;
   }
   void arrive(MemberId worker, Step step) {
@@ -72,7 +72,7 @@ TEST_F(SampledCoordinator, CountsNoDrawIfTheSampleIsEmpty) {
 
 TEST(Coordinator, KnowsTheSpreadOfRunningWorkers) {
   Coordinator core{{.barrier = {barrier::Asp{}}, .recheck = {}}};
-  add_founders(core, {0, 0, 0});
+  add_initial_workers(core, {0, 0, 0});
   Random random{1};
   Effects effects;
   const Context context{1ms, random, effects};
@@ -93,7 +93,7 @@ TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneDiedBeginAtItsStep) {
   for (const barrier::Barrier& barrier :
        {barrier::Barrier{barrier::Ssp{2}}, barrier::Barrier{barrier::Ebsp{}}}) {
     Coordinator core{{.barrier = barrier, .recheck = {}}};
-    add_founders(core, {3, 3});
+    add_initial_workers(core, {3, 3});
     Random random{1};
     Effects effects;
     const Context context{1ms, random, effects};
@@ -119,7 +119,7 @@ TEST(Coordinator, LetsALoneWorkerPassWhateverItsRuleSays) {
         return std::ranges::any_of(seen, [=](Step step) { return step >= own; });
       });
   Coordinator core{{.barrier = {needs_another}, .recheck = {}}};
-  add_founders(core, {3, 3});
+  add_initial_workers(core, {3, 3});
   Random random{1};
   Effects effects;
   const Context context{1ms, random, effects};
@@ -138,7 +138,7 @@ TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneLeftBeginAtItsStep) {
   enum class Fate { has_ended, leaves, has_left };
   for (const Fate fate : {Fate::has_ended, Fate::leaves, Fate::has_left}) {
     Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}}};
-    add_founders(core, {3});
+    add_initial_workers(core, {3});
     Random random{1};
     Effects effects;
     const Context context{1ms, random, effects};
@@ -158,7 +158,7 @@ TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneLeftBeginAtItsStep) {
 
 TEST(CoordinatorDeathTest, EndsTheProgramIfItsBarrierIsViolated) {
   Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}}};
-  add_founders(core, {0, 0});
+  add_initial_workers(core, {0, 0});
   Random random{1};
   Effects effects;
   core.on({1ms, random, effects}, Arrived{0, 3});

@@ -12,6 +12,12 @@
 namespace starling::core {
 namespace {
 
+TEST(MemberCore, DropsPacketsInItsOwnName) {
+  SingleMember member;
+  member.receive(0, EpochProbe{});
+  EXPECT_EQ(member.core().state(), MemberCore::State::member);
+}
+
 TEST(MemberCore, DropsAQueryInTheNameOfAnotherMember) {
   SingleMember member;
   member.receive(1, StepQuery{2, 7});
@@ -37,7 +43,7 @@ bool is_valid_from(const Configuration& current, MemberId from, const PeerMessag
 }
 
 TEST(MessageValidator, RefusesMessagesInTheNameOfAnotherMember) {
-  Configuration current = founding_configuration();
+  Configuration current = initial_configuration();
   current.coordinator = 2;
   const auto is_valid_from = [&](MemberId from, const PeerMessage& peer_message) {
     return starling::core::is_valid_from(current, from, peer_message);
@@ -85,7 +91,7 @@ TEST(MessageValidator, RefusesMessagesInTheNameOfAnotherMember) {
 }
 
 TEST(MessageValidator, RefusesRangesMembersAndStepsThatCannotExist) {
-  const Configuration current = founding_configuration();
+  const Configuration current = initial_configuration();
   const auto is_valid = [&](const PeerMessage& peer_message) {
     return is_valid_from(current, 1, peer_message);
   };
@@ -129,7 +135,7 @@ TEST(MessageValidator, RefusesRangesMembersAndStepsThatCannotExist) {
 }
 
 TEST(MessageValidator, AcceptsConfigurationsWhoseCoordinatorIsAMember) {
-  Configuration current = founding_configuration();
+  Configuration current = initial_configuration();
   current.coordinator = 2;
   const auto may_be_next = [&](std::optional<MemberId> coordinator) {
     auto next = std::make_shared<Configuration>(current);
@@ -173,7 +179,7 @@ TEST(MemberCore, RefusesAJoinerBeyondTheMaximumAndSaysWhy) {
 TEST(MemberCore, SendsTheConfigurationToAMemberThatClaimsALaterEpoch) {
   SingleMember member;
   member.receive(1, StepQuery{1, 1}, 1'000'000);
-  auto next = std::make_shared<Configuration>(founding_configuration());
+  auto next = std::make_shared<Configuration>(initial_configuration());
   next->epoch = 2;
   member.receive(2, ConfigurationPtr{next}, 2);
   member.receive(1, StepQuery{1, 2}, 1);
@@ -196,7 +202,7 @@ TEST(MemberCore, IgnoresTimersOfALinkThatWasReplaced) {
   std::vector<TimerKey> keys;
   for (const MemberTimer& timer : member.timers()) keys.push_back(timer.key);
   ASSERT_FALSE(keys.empty());
-  auto next = std::make_shared<Configuration>(founding_configuration());
+  auto next = std::make_shared<Configuration>(initial_configuration());
   next->epoch = 2;
   next->members[1].incarnation = 2;
   member.receive(2, ConfigurationPtr{next}, 2);
@@ -207,7 +213,7 @@ TEST(MemberCore, IgnoresTimersOfALinkThatWasReplaced) {
 
 TEST(MemberCore, IncarnationThatWasAMemberDoesNotJoinAgain) {
   SingleMember joiner{{5, 1}, false};
-  auto next = std::make_shared<Configuration>(founding_configuration());
+  auto next = std::make_shared<Configuration>(initial_configuration());
   next->epoch = 4;
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
   EXPECT_EQ(joiner.core().state(), MemberCore::State::joining);
@@ -292,7 +298,7 @@ TEST(MemberCore, ReportsASuspicionAfterQuestionsThatNobodyAcknowledged) {
 TEST(MemberCore, SendsANewCoordinatorItsStatusOnce) {
   SingleMember member{{0, 1}, true, 2};
   EXPECT_TRUE(member.sent<WorkerStatus>().empty())
-      << "the first coordinator knows the first steps of the founders";
+      << "the first coordinator knows the first steps of the initial workers";
   member.receive(1, without(2, 1), 2);
   const auto sent = member.sent<WorkerStatus>();
   ASSERT_EQ(sent.size(), 1U);
@@ -331,7 +337,7 @@ TEST(MemberCore, IgnoresAFormerCoordinator) {
 
 TEST(MemberCore, RefusesAConfigurationWithoutTheCoordinatorOfItsMode) {
   SingleMember joiner{{5, 1}, false, 2};
-  auto next = std::make_shared<Configuration>(founding_configuration());
+  auto next = std::make_shared<Configuration>(initial_configuration());
   next->epoch = 4;
   next->departed = {{5, 1}};
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});

@@ -11,7 +11,7 @@
 #include "starling/engine/core/worker/coordinator.hpp"
 #include "starling/engine/core/worker/sample_gate.hpp"
 #include "tests/barrier/statistics.hpp"
-#include "tests/engine/core/founders.hpp"
+#include "tests/engine/core/initial_workers.hpp"
 
 namespace starling::core {
 namespace {
@@ -55,7 +55,7 @@ TEST_P(PassRate, CoordinatorPassesAsOftenAsExpected) {
   for (MemberId worker = 1; worker <= GetParam().others; ++worker)
     initial_steps.push_back(step_of(worker));
   Coordinator coordinator{{.barrier = barrier_of(GetParam()), .recheck = {.interval = 1us}}};
-  add_founders(coordinator, initial_steps);
+  add_initial_workers(coordinator, initial_steps);
   Random random{1};
   Effects out;
   Time now{};
@@ -150,7 +150,7 @@ TEST(Coordinator, DrawsEveryPairOfOthersEquallyOften) {
   std::vector<Step> initial_steps(workers);
   std::iota(initial_steps.begin(), initial_steps.end(), Step{0});
   Coordinator coordinator{{.barrier = barrier::sampled(recorder, 2), .recheck = {.interval = 1us}}};
-  add_founders(coordinator, initial_steps);
+  add_initial_workers(coordinator, initial_steps);
   Random random{3};
   Effects out;
   coordinator.on({0us, random, out}, Arrived{3, 100});

@@ -48,7 +48,7 @@ TEST(OpenQuestions, AreAskedWhenTheMemberHasJoined) {
   joiner.run([](auto& core, const auto& context) { core.start(context); });
   joiner.run([](auto& core, const auto& context) { core.ask(context, 6, {8, AskStep{}}); });
   EXPECT_TRUE(joiner.answers().empty());
-  auto next = std::make_shared<Configuration>(founding_configuration());
+  auto next = std::make_shared<Configuration>(initial_configuration());
   next->epoch = 4;
   next->members.push_back({5, 1});
   joiner.receive_unreliable(1, 1, ConfigurationPtr{next});

@@ -12,7 +12,7 @@
 
 #include "starling/engine/core/worker/coordinator.hpp"
 #include "starling/engine/core/worker/sample_gate.hpp"
-#include "tests/engine/core/founders.hpp"
+#include "tests/engine/core/initial_workers.hpp"
 
 namespace starling::core {
 namespace {
@@ -224,7 +224,7 @@ class CentralWorkers {
  public:
   explicit CentralWorkers(barrier::Barrier barrier)
       : coordinator_{{.barrier = std::move(barrier), .recheck = {.arrival = true}}} {
-    add_founders(coordinator_, std::vector<Step>(workers));
+    add_initial_workers(coordinator_, std::vector<Step>(workers));
   }
 
   Released push(MemberId worker, Step step, bool runs, Time now, std::uint64_t seed) {

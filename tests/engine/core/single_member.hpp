@@ -16,7 +16,7 @@ namespace starling::core {
 
 inline constexpr MemberId members_max = 8;
 
-inline Configuration founding_configuration() {
+inline Configuration initial_configuration() {
   std::vector<Member> members;
   for (MemberId id = 0; id < 3; ++id) members.push_back({id, 1});
   return first_configuration(std::move(members), 1, 2);
@@ -26,9 +26,9 @@ inline Configuration founding_configuration() {
 /// other members.
 class SingleMember {
  public:
-  explicit SingleMember(Member self = {0, 1}, bool is_founder = true,
+  explicit SingleMember(Member self = {0, 1}, bool is_initial = true,
                         std::optional<MemberId> coordinator = std::nullopt, bool starts = true)
-      : core_(options(self, is_founder, coordinator)) {
+      : core_(options(self, is_initial, coordinator)) {
     if (starts) run([](auto& core, const auto& context) { core.start(context); });
   }
 
@@ -89,7 +89,7 @@ class SingleMember {
       if (const auto* one = std::get_if<Effect>(&effect)) all.push_back(*one);
     return all;
   }
-  static MemberOptions options(Member self, bool is_founder, std::optional<MemberId> coordinator) {
+  static MemberOptions options(Member self, bool is_initial, std::optional<MemberId> coordinator) {
     TrainingOptions training;
     if (coordinator) training.mode = Mode::central;
     training.worker.barrier = {barrier::Asp{}, std::nullopt};
@@ -109,9 +109,9 @@ class SingleMember {
     options.self = self;
     options.members_max = members_max;
     options.role = std::make_shared<const TrainingOptions>(std::move(training));
-    Configuration first = founding_configuration();
+    Configuration first = initial_configuration();
     first.coordinator = coordinator;
-    if (is_founder)
+    if (is_initial)
       options.first_configuration = std::make_shared<const Configuration>(std::move(first));
     options.seeds = {1, 2};
     return options;
@@ -126,7 +126,7 @@ class SingleMember {
 
 /// Returns a configuration of epoch 2 without member `departed`, and with this coordinator.
 inline ConfigurationPtr without(MemberId departed, MemberId coordinator) {
-  auto next = std::make_shared<Configuration>(founding_configuration());
+  auto next = std::make_shared<Configuration>(initial_configuration());
   next->epoch = 2;
   std::erase_if(next->members, [&](const Member& member) { return member.id == departed; });
   std::erase(next->council, departed);

@@ -10,7 +10,7 @@
 #include "starling/base/text.hpp"
 #include "starling/engine/core/channel/channel.hpp"
 #include "starling/engine/core/worker/coordinator.hpp"
-#include "tests/engine/core/founders.hpp"
+#include "tests/engine/core/initial_workers.hpp"
 #include "tests/engine/core/print.hpp"
 #include "tests/engine/core/transcript_reader.hpp"
 
@@ -201,7 +201,7 @@ std::unique_ptr<CoreRunner> make_core(Words& words) {
     options.barrier = read_barrier(words);
     options.recheck = read_recheck(words, barrier::Recheck::central());
     Coordinator coordinator{std::move(options)};
-    add_founders(coordinator, words.ids<Step>("first"));
+    add_initial_workers(coordinator, words.ids<Step>("first"));
     return std::make_unique<TypedCoreRunner<Coordinator, Context>>(std::move(coordinator));
   }
   if (kind == "channel") return std::make_unique<ChannelRunner>(words);

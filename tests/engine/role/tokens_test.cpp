@@ -30,19 +30,19 @@ constexpr MemberId members_max = 8;
 /// A job whose members pass tokens around, over a network that loses, duplicates and reorders.
 class TokenJob {
  public:
-  TokenJob(MemberId founders, std::uint32_t passes, double loss) : network_(link(loss), 7) {
+  TokenJob(MemberId initial_members, std::uint32_t passes, double loss) : network_(link(loss), 7) {
     std::vector<Member> members;
-    for (MemberId id = 0; id < founders; ++id) members.push_back({id, 1, true, true, id});
+    for (MemberId id = 0; id < initial_members; ++id) members.push_back({id, 1, true, true, id});
     TokensOptions tokens;
     tokens.passes = passes;
     options_.role = std::make_shared<const TokensOptions>(tokens);
     options_.members_max = members_max;
     options_.first_configuration =
         std::make_shared<const Configuration>(first_configuration(std::move(members), 0, 2));
-    for (MemberId id = 0; id < founders; ++id) start({id, 1, true, true, id});
+    for (MemberId id = 0; id < initial_members; ++id) start({id, 1, true, true, id});
   }
 
-  /// Starts a member that is not a founder; it asks member 0.
+  /// Starts a member that is no initial member; it asks member 0.
   void join(MemberId id) {
     options_.first_configuration = nullptr;
     options_.seeds = {0};

@@ -56,6 +56,20 @@ TEST(Membership, WaitsForASeedNodeThatStartsLater) {
   EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 1s));
 }
 
+/// Pings that were on their way arrive after the node has left; its answers are no copies of the
+/// news that it counts.
+TEST(Membership, LetsANodeLeaveInTimeOverSlowLinks) {
+  ClusterOptions options;
+  options.link.latency = {laws::Exponential{20ms}};
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Cluster cluster{options, 1000 + seed};
+    cluster.start_many(8);
+    cluster.run(3s + seed * 7ms);
+    cluster.leave(7);
+    EXPECT_TRUE(cluster.run_until([&] { return cluster.has_left(7); }, 5s)) << "seed " << seed;
+  }
+}
+
 TEST(Membership, LearnsOfALeaverAtOnceAndNeverSuspectsIt) {
   for_each_seed(20, good_network(), 20, [](ConvergedCluster& cluster) {
     const Time start = cluster.now();

@@ -13,7 +13,7 @@
 #include "starling/engine/core/step_times.hpp"
 #include "starling/engine/core/worker/coordinator.hpp"
 #include "starling/engine/core/worker/sample_gate.hpp"
-#include "tests/engine/core/founders.hpp"
+#include "tests/engine/core/initial_workers.hpp"
 #include "tests/engine/sim/steps_agree.hpp"
 
 namespace starling::sim {
@@ -109,7 +109,7 @@ class CoordinatorDriver : public Driver {
  public:
   explicit CoordinatorDriver(const StepOptions& options)
       : Driver(options), coordinator_({options.barrier, options.recheck}) {
-    core::add_founders(coordinator_, std::vector<Step>(options.workers));
+    core::add_initial_workers(coordinator_, std::vector<Step>(options.workers));
   }
 
  private:

@@ -1,6 +1,7 @@
 /// Runs jobs that go on after their `submit` has ended, and `attach`, which follows such jobs.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/cluster/nodes.hpp"
@@ -178,6 +179,25 @@ TEST_F(Nodes, FollowAResumedJobThatTheNodeOfAttachLacks) {
   node.signal(SIGKILL);
 }
 
+TEST_F(Nodes, AppendToTheMetricsOfAJobThatResumes) {
+  const std::string flags =
+      "submit --data digits:n=1000 --model softmax --workers 3 --metrics f --quiet" + to(0);
+  ASSERT_EQ(starling(work_, flags + "--steps 20 --checkpoint c").code, 0);
+  const auto lines = [&] {
+    std::ifstream file{work_.path() / "f"};
+    std::vector<std::string> all;
+    for (std::string line; std::getline(file, line);) all.push_back(line);
+    return all;
+  };
+  const auto before = lines();
+  ASSERT_FALSE(before.empty());
+  const ProgramResult resumed = starling(work_, flags + "--steps 40 --resume c");
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  const auto after = lines();
+  ASSERT_GT(after.size(), before.size());
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
+}
+
 TEST_F(Nodes, DropAJobWhoseSubmitWasKilled) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --quiet")};
@@ -185,6 +205,34 @@ TEST_F(Nodes, DropAJobWhoseSubmitWasKilled) {
   submit.signal(SIGKILL);
   EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
+}
+
+/// The path leads each process to its own folder. The folder of `submit` has the net's file, but no
+/// data.
+TEST_F(Nodes, RunADetachedJobWhoseDataSubmitDoesNotHave) {
+  const std::string command =
+      "submit --detach --data csv:/proc/self/cwd/rows.csv,label=y --model net:layers.toml "
+      "--workers 3 --name";
+  std::ofstream{work_.path() / "layers.toml"} << "layers = [\"dense 4\", \"relu\", \"dense 2\"]\n";
+  const ProgramResult missing = starling(work_, command + " m" + to(0));
+  EXPECT_EQ(missing.code, 1) << missing.out;
+  EXPECT_NE(missing.err.find("node at "), std::string::npos) << missing.err;
+  EXPECT_NE(missing.err.find("--data: /proc/self/cwd/rows.csv: no such file"), std::string::npos)
+      << missing.err;
+  for (const Folder& folder : folders_) {
+    std::ofstream rows{folder.path() / "rows.csv"};
+    rows << "a,b,y\n";
+    for (int i = 0; i < 60; ++i)
+      rows << i << ',' << i * i << ',' << (i % 2 == 0 ? "n" : "y") << '\n';
+  }
+  const ProgramResult ran = starling(work_, command + " j" + to(1));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "job j begins\n");
+  const auto job = [&] {
+    return nlohmann::json::parse(starling(work_, "status --json" + to(2)).out)["jobs"].at(0);
+  };
+  EXPECT_TRUE(wait_until([&] { return job()["state"] == "done"; })) << status();
+  EXPECT_GT(job()["updates"], 0) << status();
 }
 
 TEST_F(Nodes, RefuseSettingsThatADetachedJobCannotHave) {

@@ -95,7 +95,8 @@ TEST(JobNaming, MakesAnUnusedNameOfModelAndData) {
   EXPECT_EQ(stem("softmax", "digits:n=300"), "softmax-digits");
   EXPECT_EQ(stem("mlp:784-32-10", "csv:/home/u/my rows.csv,label=x"), "mlp-my");
   EXPECT_EQ(stem("mf:rank=8", "ratings"), "mf-ratings");
-  EXPECT_EQ(stem("", ""), "model-data");
+  EXPECT_EQ(stem("", "digits:n=300"), "digits");
+  EXPECT_EQ(stem("", ""), "data");
   EXPECT_EQ(stem("softmax", "csv:/\xc3\xa9t\xc3\xa9.csv"), "softmax-t");
   EXPECT_EQ(stem("_own:_x", "csv:/data/__rows.csv"), "own-rows");
   EXPECT_EQ(stem("_", "__"), "model-data");

@@ -62,6 +62,21 @@ TEST_F(ResumeChanged, TakesEachSampleOfTheEpochOnce) {
   }
 }
 
+/// The time ends within a round, after different numbers of steps of the workers.
+TEST_F(ResumeChanged, AfterAStopBetweenTwoRounds) {
+  for (const char* exchange : {"average:every=8", "allreduce:overlap"}) {
+    const std::string flags =
+        std::string{"--mode peer --workers 3 --quiet --exchange "} + exchange + " ";
+    const ProgramResult stopped =
+        train(flags + "--delay const:10ms --straggler 1:4x --seconds 0.2 --checkpoint c");
+    ASSERT_EQ(stopped.code, 0) << stopped.err;
+    ASSERT_EQ(stopped.err, "") << exchange;
+    const ProgramResult resumed = train(flags + "--epochs 1 --resume c --save m");
+    ASSERT_EQ(resumed.code, 0) << exchange << ": " << resumed.err;
+    EXPECT_EQ(counts("m").size(), 1U) << exchange << ": each sample is taken once";
+  }
+}
+
 TEST_F(ResumeChanged, AgainWithinTheEpoch) {
   ASSERT_EQ(train(std::string{four_workers} + "--steps 7 --checkpoint c").code, 0);
   const std::string peers = "--mode peer --barrier pssp:s=4,beta=2 --workers 6 --quiet ";

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "starling/actor/cluster/job_name.hpp"
@@ -18,26 +17,10 @@ namespace {
 using namespace std::chrono_literals;
 using MemberState = actor::MemberReport::State;
 
-bool is_in(const wire::MemberStatus& member, MemberState state) {
-  return member.state == static_cast<std::uint8_t>(state);
-}
-
 /// Replaces characters that cannot be printed, because another process wrote the texts.
 core::NodeRecord with_printable_texts(core::NodeRecord node) {
   node.name = printable(std::move(node.name));
   return node;
-}
-
-/// Takes over the reasons of a node, unless it is in an older configuration epoch than another
-/// node.
-void add_reasons(JobSnapshot& job, const wire::JobStatus& report) {
-  const core::Epoch epoch = report.configuration ? report.configuration->epoch : 0;
-  if (epoch < job.reported_epoch) return;
-  if (epoch > job.reported_epoch || job.blocked_reason.empty())
-    job.blocked_reason = printable(report.blocked_reason);
-  if (epoch > job.reported_epoch || job.give_up_reason.empty())
-    job.give_up_reason = printable(report.give_up_reason);
-  job.reported_epoch = epoch;
 }
 
 void add_figures(JobSnapshot& job, const wire::JobStatus& report) {
@@ -48,6 +31,8 @@ void add_figures(JobSnapshot& job, const wire::JobStatus& report) {
   job.steps_total = std::max(job.steps_total, report.steps_total);
   job.steps_per_data_epoch = std::max(job.steps_per_data_epoch, report.steps_per_data_epoch);
   job.time_limit_ms = std::max(job.time_limit_ms, report.time_limit_ms);
+  job.updates_before = std::max(job.updates_before, report.counts.updates_before);
+  job.ranges = std::max(job.ranges, report.counts.ranges);
   job.updates_per_s += report.updates_per_s;
   job.loss_sum += report.loss * static_cast<double>(report.loss_count);
   job.loss_count += report.loss_count;
@@ -61,27 +46,9 @@ void add(JobSnapshot& job, const wire::JobStatus& report, const std::string& nod
     text = printable(std::move(text));
   }
   job.name = actor::name_of(job.settings, report.job);
-  if (report.configuration &&
-      (!job.configuration || report.configuration->epoch > job.configuration->epoch))
-    job.configuration = report.configuration;
   job.client = printable(report.client);
-  add_reasons(job, report);
+  job.receive(report, node);
   add_figures(job, report);
-  const auto note_updates = [&](const core::MemberIncarnation& worker, std::uint64_t updates) {
-    job.worker_updates[worker] = std::max(job.worker_updates[worker], updates);
-  };
-  for (const auto& other : report.counts.other_workers) note_updates(other.worker, other.updates);
-  job.updates_before = std::max(job.updates_before, report.counts.updates_before);
-  job.ranges = std::max(job.ranges, report.counts.ranges);
-  for (wire::MemberStatus member : report.local_members) {
-    note_updates({member.member, member.incarnation}, member.updates);
-    member.why = printable(std::move(member.why));
-    if (!std::isfinite(member.deal.data_epoch.value_or(0))) member.deal.data_epoch.reset();
-    const auto known = job.members.find(member.member);
-    // The latest incarnation counts; an earlier one may not know yet that it has ended.
-    if (known == job.members.end() || known->second.status.incarnation < member.incarnation)
-      job.members[member.member] = {member, node};
-  }
 }
 
 /// Merges the status of a node.
@@ -168,27 +135,8 @@ wire::JobState JobSnapshot::state() const {
 }
 
 std::string JobSnapshot::failure_reason() const {
-  for (const auto& [id, member] : members)
-    if (is_in(member.status, MemberState::failed) && configuration &&
-        configuration->contains(id, member.status.incarnation))
-      return member.status.why.empty() ? "a member has failed" : member.status.why;
-  return give_up_reason;
-}
-
-std::uint64_t JobSnapshot::updates_made() const {
-  std::uint64_t sum = 0;
-  for (const auto& [worker, updates] : worker_updates) sum += updates;
-  return sum;
-}
-
-std::vector<const wire::MemberStatus*> JobSnapshot::workers() const {
-  std::vector<const wire::MemberStatus*> workers;
-  for (const auto& [id, member] : members) {
-    const core::Member* known = configuration ? configuration->find(id) : nullptr;
-    if (known != nullptr && known->works && known->incarnation == member.status.incarnation)
-      workers.push_back(&member.status);
-  }
-  return workers;
+  const std::string failure = member_failure();
+  return failure.empty() ? give_up_reason : failure;
 }
 
 std::vector<core::Step> JobSnapshot::steps() const {
@@ -284,7 +232,8 @@ Result<ClusterSnapshot> take_snapshot(Access& access, SnapshotScope scope,
   std::vector<std::string> others = snapshot.live_addresses();
   std::erase(others, seed->self.address);
   if (scope == SnapshotScope::seed_node) others.clear();
-  for (const auto& reply : access.client->ask_all(others, wire::GetStatus{}, timeout))
+  const wire::GetStatus request{.job = {}, .with_nodes = false};
+  for (const auto& reply : access.client->ask_all(others, request, timeout))
     if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
       add(snapshot, *status);
   return snapshot;

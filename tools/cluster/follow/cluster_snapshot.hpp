@@ -10,37 +10,21 @@
 #include <vector>
 
 #include "starling/tools/cluster/follow/flow_stages.hpp"
+#include "starling/tools/cluster/follow/merged_job.hpp"
 #include "starling/tools/cluster/keys/access.hpp"
 
 namespace starling::program {
 
-struct MemberSnapshot {
-  wire::MemberStatus status;
-  /// The name of the member's node.
-  std::string node;
-};
-
-struct JobSnapshot {
+struct JobSnapshot : MergedJob {
   wire::JobSettings settings;
   /// The name by which users call the job.
   std::string name;
-  /// The latest configuration that any node has reported; null if none has.
-  core::ConfigurationPtr configuration;
-  std::map<core::MemberId, MemberSnapshot> members;
-  /// How many updates each worker has made, present or gone: the most that any node reports.
-  std::map<core::MemberIncarnation, std::uint64_t> worker_updates;
   /// The number of updates in the checkpoint from which the job went on; 0 without one.
   std::uint64_t updates_before = 0;
   /// The number of ranges of the model; 0 if no node knows it yet.
   std::uint32_t ranges = 0;
   /// The client that submitted the job.
   std::string client;
-  /// The latest configuration epoch that a node has reported, and the reasons that nodes in this
-  /// epoch give: why the job is blocked now, and why it cannot go on at all. A reason is empty if
-  /// no node in this epoch gives one.
-  core::Epoch reported_epoch = 0;
-  std::string blocked_reason;
-  std::string give_up_reason;
   /// The most advanced state that a node reports. It is `done` or `stopped` from the moment at
   /// which the workers are asked to end, when they may still compute; state() takes that into
   /// account.
@@ -72,11 +56,7 @@ struct JobSnapshot {
   [[nodiscard]] wire::JobState state() const;
   /// Returns why the job has failed; empty if it has not.
   [[nodiscard]] std::string failure_reason() const;
-  /// Returns the members that are workers of the configuration, as they have reported.
-  [[nodiscard]] std::vector<const wire::MemberStatus*> workers() const;
-  /// Returns how many updates all workers have made, present or gone, as far as a node knows that
-  /// has answered. updates() counts those before the job resumed too.
-  [[nodiscard]] std::uint64_t updates_made() const;
+  /// Returns updates_made() and the updates before the job resumed.
   [[nodiscard]] std::uint64_t updates() const { return updates_before + updates_made(); }
   /// Returns the steps of the workers in the configuration, ascending.
   [[nodiscard]] std::vector<core::Step> steps() const;

@@ -119,7 +119,8 @@ bool FlowWatcher::fetch_result() {
 bool FlowWatcher::was_stopped() {
   std::vector<std::string> addresses;
   for (const auto& [node, address] : follower_.answering_nodes()) addresses.push_back(address);
-  for (const auto& reply : client_.ask_all(addresses, wire::GetStatus{}, status_timeout)) {
+  for (const auto& reply : client_.ask_all(
+           addresses, wire::GetStatus{.job = job_, .with_nodes = false}, status_timeout)) {
     const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr;
     if (status == nullptr) continue;
     for (const wire::JobStatus& job : status->jobs)

@@ -5,11 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "starling/actor/cluster/local_job.hpp"
-#include "starling/actor/types.hpp"
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
-#include "starling/engine/core/member/message_validator.hpp"
 #include "starling/tools/program/interrupt.hpp"
 
 namespace starling::program {
@@ -17,6 +14,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Each node lists all nodes, so polls ask for these lists only if the last ones are older, until
+/// the first worker is lost.
+constexpr auto list_age = 1s;
 /// A node that did not answer is asked again after this time.
 constexpr auto silent_retry_interval = 5s;
 /// If no node answers for this time, the job is reported as blocked. A busy node answers sooner.
@@ -26,32 +26,25 @@ constexpr auto dropped_after = 3s;
 /// About 35 years. A node that reports a greater age of the job is not believed.
 constexpr core::Time age_max = std::chrono::hours{24 * 365 * 35};
 
-bool is_done(const wire::MemberStatus& member) {
-  return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::done);
-}
-
 }  // namespace
 
 Result<JobReport> Follower::poll(bool awaits_all) {
   answering_nodes_.clear();
   is_job_reported_ = false;
-  reported_epoch_ = 0;
-  blocked_reason_.clear();
-  give_up_reason_.clear();
+  merged_.begin_round();
   const auto asked = addresses_to_ask();
-  const auto replies = awaits_all
-                           ? client_.ask_all(asked, wire::GetStatus{}, reply_timeout)
-                           : client_.ask_briefly(asked, wire::GetStatus{}, reply_timeout, grace);
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
-    if (status != nullptr) {
-      receive(asked[i], *status);
-      continue;
-    }
-    const auto since = unanswered_since_.try_emplace(asked[i], Clock::now()).first->second;
-    if (awaits_all || Clock::now() >= since + reply_timeout) silent_at_[asked[i]] = Clock::now();
+  const bool with_nodes =
+      awaits_all || !lost_workers_.empty() || Clock::now() >= listed_at_ + list_age;
+  ask(asked, with_nodes, awaits_all);
+  if (const core::ConfigurationPtr& latest = merged_.configuration; latest != noted_) {
+    // The nodes' lists say why members have gone.
+    if (!with_nodes) ask(asked, true, awaits_all);
+    if (noted_) note_changes(*noted_, *latest);
+    if (auto line = copies_.describe_change(*latest, copies_wanted_); !line.empty())
+      events_.push_back(std::move(line));
+    noted_ = latest;
   }
-  const auto members = configuration_ ? member_nodes() : answering_nodes_;
+  const auto members = merged_.configuration ? member_nodes() : answering_nodes_;
   const bool is_missing = !is_job_reported_ && std::ranges::any_of(members, [&](wire::NodeId node) {
     return answering_nodes_.contains(node);
   });
@@ -62,6 +55,22 @@ Result<JobReport> Follower::poll(bool awaits_all) {
     return Error{"no node of the job has answered for " +
                  std::to_string(silence_max_ / std::chrono::seconds{1}) + " s (--wait-for-nodes)"};
   return make_report();
+}
+
+void Follower::ask(const std::vector<std::string>& addresses, bool with_nodes, bool awaits_all) {
+  const wire::GetStatus request{.job = job_, .with_nodes = with_nodes};
+  const auto replies = awaits_all ? client_.ask_all(addresses, request, reply_timeout)
+                                  : client_.ask_briefly(addresses, request, reply_timeout, grace);
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const std::string& address = addresses[i];
+    const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
+    if (status != nullptr) {
+      receive(address, *status);
+      continue;
+    }
+    const auto since = unanswered_since_.try_emplace(address, Clock::now()).first->second;
+    if (awaits_all || Clock::now() >= since + reply_timeout) silent_at_[address] = Clock::now();
+  }
 }
 
 std::vector<std::string> Follower::addresses_to_ask() const {
@@ -96,6 +105,7 @@ void Follower::receive(const std::string& address, const wire::NodeStatus& statu
   silent_at_.erase(address);
   address_of_node_[status.self.id] = address;
   answering_nodes_.insert(status.self.id);
+  if (!status.others.empty()) listed_at_ = Clock::now();
   for (const auto& other : status.others) receive(other);
   records_[status.self.id] = status.self;
   for (const auto& other : status.others)
@@ -107,7 +117,7 @@ void Follower::receive(const std::string& address, const wire::NodeStatus& statu
   for (const auto& job : status.jobs)
     if (job.job == job_) {
       is_job_reported_ = true;
-      receive(job);
+      receive(job, printable(status.self.name));
     }
 }
 
@@ -123,7 +133,7 @@ std::string Follower::name_of(wire::NodeId node) const {
   return known == records_.end() ? "of no known name" : printable(known->second.name);
 }
 
-void Follower::note_changes(const core::Configuration& next) {
+void Follower::note_changes(const core::Configuration& former, const core::Configuration& next) {
   const auto count_by_node = [](const std::vector<core::Member>& members) {
     std::map<wire::NodeId, std::size_t> workers;
     for (const core::Member& member : members)
@@ -133,8 +143,8 @@ void Follower::note_changes(const core::Configuration& next) {
   const auto count = [](const std::vector<core::Member>& members) {
     return static_cast<std::size_t>(std::ranges::count_if(members, &core::Member::works));
   };
-  const auto lost = count_by_node(configuration_->members_not_in(next));
-  const std::size_t before = count(configuration_->members);
+  const auto lost = count_by_node(former.members_not_in(next));
+  const std::size_t before = count(former.members);
   std::size_t rest = before;
   for (const auto& [node, workers] : lost) rest -= workers;
   for (const auto& [node, workers] : lost) {
@@ -150,7 +160,7 @@ void Follower::note_changes(const core::Configuration& next) {
                       print_count(before, "worker") + (rest == 1 ? " goes" : " go") +
                       " on without it");
   }
-  for (const auto& [node, workers] : count_by_node(next.members_not_in(*configuration_)))
+  for (const auto& [node, workers] : count_by_node(next.members_not_in(former)))
     events_.push_back("node " + name_of(node) + " has joined with " +
                       print_count(workers, "worker") + ": the job has " +
                       print_count(count(next.members), "worker") + " now");
@@ -184,7 +194,7 @@ std::string Follower::missing_nodes() const {
   return names;
 }
 
-void Follower::receive(const wire::JobStatus& status) {
+void Follower::receive(const wire::JobStatus& status, const std::string& node) {
   // The job may have begun before this object was made. It is older than its last step, and no
   // worker has waited for longer.
   const auto note_age = [&](core::Time age) {
@@ -193,45 +203,18 @@ void Follower::receive(const wire::JobStatus& status) {
   if (status.last_step_ms < std::uint64_t{age_max / 1ms})
     note_age(std::chrono::milliseconds{status.last_step_ms});
   for (const auto& member : status.local_members) note_age(core::Time{member.waited_ns});
-  const auto members_max = static_cast<core::MemberId>(actor::LocalJobOptions{}.members_max);
-  if (status.configuration && core::is_valid(status.configuration, members_max) &&
-      (!configuration_ || status.configuration->epoch > configuration_->epoch)) {
-    if (configuration_) note_changes(*status.configuration);
-    configuration_ = status.configuration;
-    exchange_ = exchange_of(status.settings);
-    if (auto line = copies_.describe_change(*configuration_, copies_wanted(status.settings));
-        !line.empty())
-      events_.push_back(std::move(line));
-  }
-  // Nodes in an older configuration epoch may wait, or give up, while the others go on.
-  if (status.configuration && status.configuration->epoch > reported_epoch_) {
-    reported_epoch_ = status.configuration->epoch;
-    blocked_reason_.clear();
-    give_up_reason_.clear();
-  }
-  if (status.configuration && status.configuration->epoch == reported_epoch_) {
-    if (blocked_reason_.empty()) blocked_reason_ = printable(status.blocked_reason);
-    if (give_up_reason_.empty()) give_up_reason_ = printable(status.give_up_reason);
-  }
-  const auto note_updates = [&](const core::MemberIncarnation& worker, std::uint64_t updates) {
-    updates_[worker] = std::max(updates_[worker], updates);
-  };
-  for (const auto& other : status.counts.other_workers) note_updates(other.worker, other.updates);
-  for (const auto& member : status.local_members) {
-    note_updates({member.member, member.incarnation}, member.updates);
-    const auto known = members_.find(member.member);
-    if (known == members_.end() || known->second.incarnation <= member.incarnation ||
-        (configuration_ && configuration_->contains(member.member, member.incarnation)))
-      members_[member.member] = member;
-  }
+  merged_.receive(status, node);
+  exchange_ = exchange_of(status.settings);
+  copies_wanted_ = copies_wanted(status.settings);
 }
 
 JobReport Follower::make_report() {
+  const core::ConfigurationPtr& configuration = merged_.configuration;
   JobReport report;
   actor::Progress& progress = report.progress;
   // Without a configuration, the job has not begun, or no node has reported that it has.
-  if (!configuration_) began_at_ = Clock::now();
-  if (configuration_) progress.elapsed = Clock::now() - began_at_;
+  if (!configuration) began_at_ = Clock::now();
+  if (configuration) progress.elapsed = Clock::now() - began_at_;
   std::vector<core::Step> steps;
   std::vector<double> epochs;
   core::Time waited{};
@@ -239,49 +222,52 @@ JobReport Follower::make_report() {
   std::uint64_t loss_count = 0;
   double loss_sum = 0;
   std::vector<core::CopyHash> copies;
-  bool all_done = configuration_ != nullptr;
+  bool all_done = configuration != nullptr;
   bool all_paused = all_done;
-  for (const auto& [id, member] : members_) {
-    using State = actor::MemberReport::State;
-    // A failed member that the configuration no longer has does not end the job.
-    if (member.state == static_cast<std::uint8_t>(State::failed) && is_member(member) &&
-        report.failure.empty())
-      report.failure = member.why.empty() ? "a member has failed" : member.why;
-    progress.draws += member.draws.draws;
-    progress.passes += member.draws.passes;
-    if (is_member(member)) progress.tuned.add(member.draws.tuned);
-    progress.reads += member.reads;
-    loss_count += member.loss_count;
-    loss_sum += member.loss_sum;
+  for (const auto& [id, member] : merged_.members) {
+    const wire::MemberStatus& status = member.status;
+    progress.draws += status.draws.draws;
+    progress.passes += status.draws.passes;
+    if (merged_.is_member(status)) progress.tuned.add(status.draws.tuned);
+    progress.reads += status.reads;
+    loss_count += status.loss_count;
+    loss_sum += status.loss_sum;
   }
-  for (const auto& [worker, updates] : updates_) progress.updates += updates;
+  progress.updates = merged_.updates_made();
+  // A failed member that the configuration no longer has does not end the job.
+  report.failure = merged_.member_failure();
   report.workers = fates_of_lost();
-  if (configuration_)
-    for (const core::Member& member : configuration_->members) {
+  if (configuration)
+    for (const core::Member& member : configuration->members) {
       if (!member.works) continue;
-      const auto known = members_.find(member.id);
+      const auto known = merged_.members.find(member.id);
       const bool is_known =
-          known != members_.end() && known->second.incarnation == member.incarnation;
-      const bool has_finished = is_known && is_done(known->second);
-      if (has_finished) ++report.workers.finished;
-      if (has_finished) copies.push_back(known->second.copy);
-      all_done = all_done && has_finished;
+          known != merged_.members.end() && known->second.status.incarnation == member.incarnation;
       // Workers of a node that did not answer at this poll may have gone on.
-      all_paused = all_paused && is_known && known->second.is_paused &&
+      all_paused = all_paused && is_known && known->second.status.is_paused &&
                    answering_nodes_.contains(member.node);
-      // A joining worker has no step until it knows at which one to begin.
-      if (!is_known || (member.incarnation > 1 && known->second.step == 0)) continue;
-      steps.push_back(known->second.step);
-      if (known->second.deal.batch > 0) progress.batches.push_back(known->second.deal.batch);
-      if (known->second.deal.data_epoch) {
-        epochs.push_back(*known->second.deal.data_epoch);
-        report.has_made_all_steps = report.has_made_all_steps.value_or(true) &&
-                                    known->second.step >= known->second.deal.last_step;
-        progress.last_step =
-            std::max(progress.last_step.value_or(0), known->second.deal.last_step.value_or(0));
+      if (!is_known) {
+        all_done = false;
+        continue;
       }
-      waited += core::Time{known->second.waited_ns};
-      active += core::Time{known->second.active_ns};
+      const wire::MemberStatus& status = known->second.status;
+      const bool has_finished = is_in(status, actor::MemberReport::State::done);
+      if (has_finished) ++report.workers.finished;
+      if (has_finished) copies.push_back(status.copy);
+      all_done = all_done && has_finished;
+      // A joining worker has no step until it knows at which one to begin.
+      if (member.incarnation > 1 && status.step == 0) continue;
+      steps.push_back(status.step);
+      if (status.deal.batch > 0) progress.batches.push_back(status.deal.batch);
+      if (status.deal.data_epoch) {
+        epochs.push_back(*status.deal.data_epoch);
+        report.has_made_all_steps =
+            report.has_made_all_steps.value_or(true) && status.step >= status.deal.last_step;
+        progress.last_step =
+            std::max(progress.last_step.value_or(0), status.deal.last_step.value_or(0));
+      }
+      waited += core::Time{status.waited_ns};
+      active += core::Time{status.active_ns};
     }
   if (!steps.empty()) {
     for (const core::Step step : steps) report.mean_step += static_cast<double>(step);
@@ -303,24 +289,20 @@ JobReport Follower::make_report() {
   if (report.is_done) report.workers.have_equal_copies = have_equal_copies(copies);
   report.is_paused = all_paused && !steps.empty();
   report.missing_nodes = missing_nodes();
-  report.blocked_reason = blocked_reason_;
+  report.blocked_reason = merged_.blocked_reason;
   if (answering_nodes_.empty() && Clock::now() > answered_at_ + silence_reported_after)
     report.blocked_reason = "none of its nodes answers";
   // A node in an older configuration epoch may have given up a job that goes on without it.
-  if (!give_up_reason_.empty() && configuration_ && reported_epoch_ == configuration_->epoch &&
-      report.failure.empty() && !report.is_done)
-    report.failure = give_up_reason_;
+  if (!merged_.give_up_reason.empty() && configuration &&
+      merged_.reported_epoch == configuration->epoch && report.failure.empty() && !report.is_done)
+    report.failure = merged_.give_up_reason;
   return report;
 }
 
-bool Follower::is_member(const wire::MemberStatus& member) const {
-  return !configuration_ || configuration_->contains(member.member, member.incarnation);
-}
-
 std::string Follower::address_of(core::RangeId range) const {
-  if (!configuration_) return {};
-  const auto answerer = core::exchange_answerer(exchange_, *configuration_, range);
-  const core::Member* member = answerer ? configuration_->find(*answerer) : nullptr;
+  if (!merged_.configuration) return {};
+  const auto answerer = core::exchange_answerer(exchange_, *merged_.configuration, range);
+  const core::Member* member = answerer ? merged_.configuration->find(*answerer) : nullptr;
   const auto node =
       member == nullptr ? address_of_node_.end() : address_of_node_.find(member->node);
   return node == address_of_node_.end() ? std::string{} : node->second;

@@ -11,6 +11,7 @@
 #include "starling/actor/cluster/cluster_client.hpp"
 #include "starling/actor/train/train_options.hpp"
 #include "starling/tools/cluster/follow/copies.hpp"
+#include "starling/tools/cluster/follow/merged_job.hpp"
 #include "starling/tools/train/report.hpp"
 
 namespace starling::program {
@@ -115,19 +116,21 @@ class Follower {
   /// How long a poll waits for other nodes once one has answered.
   static constexpr std::chrono::milliseconds grace{250};
 
+  /// Asks for the job's status, and stores the replies. If `with_nodes`, they list all nodes.
+  void ask(const std::vector<std::string>& addresses, bool with_nodes, bool awaits_all);
   /// Store the status of the node at `address`, a record of any node, and a node's report of the
   /// job.
   void receive(const std::string& address, const wire::NodeStatus& status);
   void receive(const core::NodeRecord& node);
-  void receive(const wire::JobStatus& status);
+  void receive(const wire::JobStatus& status, const std::string& node);
   /// Returns the addresses to ask at this poll: all but those that were silent at a recent one.
   [[nodiscard]] std::vector<std::string> addresses_to_ask() const;
   /// Returns the addresses of the nodes that have answered when they were asked last; all addresses
   /// if there is none.
   [[nodiscard]] std::vector<std::string> answering_addresses() const;
   /// Notes the workers that `next` has no longer, and adds an event for each node whose workers
-  /// have gone or come. `next` is a configuration after the one that is stored.
-  void note_changes(const core::Configuration& next);
+  /// have gone or come. `next` is a later configuration than `former`.
+  void note_changes(const core::Configuration& former, const core::Configuration& next);
   /// Returns how many of the workers of nodes that were lost have left, and how many have died.
   [[nodiscard]] WorkerFates fates_of_lost() const;
   /// Returns the value of JobReport::missing_nodes.
@@ -161,8 +164,6 @@ class Follower {
   [[nodiscard]] Result<std::vector<core::RangeState>> read(const core::Layout& layout,
                                                            bool with_state, FetchTimeouts timeouts);
   [[nodiscard]] JobReport make_report();
-  /// True if the latest configuration has this incarnation of the member, or none is known.
-  [[nodiscard]] bool is_member(const wire::MemberStatus& member) const;
   /// Returns the address of the node that answers for `range`; empty if it is unknown.
   [[nodiscard]] std::string address_of(core::RangeId range) const;
 
@@ -183,27 +184,25 @@ class Follower {
   bool is_dropped_ = false;
   /// True if a node that answered at this poll has the job.
   bool is_job_reported_ = false;
-  /// The latest configuration epoch that nodes report at this poll, and the reasons that nodes in
-  /// this epoch give: why the job is blocked now, and why it cannot go on at all.
-  core::Epoch reported_epoch_ = 0;
-  std::string blocked_reason_;
-  std::string give_up_reason_;
   std::map<wire::NodeId, std::string> address_of_node_;
   /// The latest record of each node that any node has sent.
   std::map<wire::NodeId, core::NodeRecord> records_;
   /// The nodes that answered at the last poll.
   std::set<wire::NodeId> answering_nodes_;
-  core::ConfigurationPtr configuration_;
+  /// A poll is a round of it.
+  MergedJob merged_;
+  /// The configuration up to which changes were noted; null before the first.
+  core::ConfigurationPtr noted_;
+  /// When a node last listed the others.
+  Clock::time_point listed_at_{};
   /// The name of the job's exchange.
   std::string exchange_ = actor::JobOptions{}.exchange;
-  std::map<core::MemberId, wire::MemberStatus> members_;
   /// The time of the last request for a pause.
   Clock::time_point paused_at_{};
   /// The node of each worker that was lost.
   std::vector<wire::NodeId> lost_workers_;
-  /// How many updates each worker has made, present or gone: the most that any node reports.
-  std::map<core::MemberIncarnation, std::uint64_t> updates_;
   CopyMonitor copies_;
+  std::size_t copies_wanted_ = 0;
   std::vector<std::string> events_;
   /// The number and the sum of the losses that workers have reported, and the mean of those that
   /// came with the last poll that brought new ones.

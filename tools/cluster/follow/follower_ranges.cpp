@@ -36,8 +36,8 @@ Result<std::vector<core::RangeState>> Follower::fetch(const core::Layout& layout
 
 std::set<wire::NodeId> Follower::member_nodes() const {
   std::set<wire::NodeId> nodes;
-  if (configuration_)
-    for (const core::Member& member : configuration_->members) nodes.insert(member.node);
+  if (merged_.configuration)
+    for (const core::Member& member : merged_.configuration->members) nodes.insert(member.node);
   return nodes;
 }
 
@@ -80,10 +80,11 @@ Result<void> Follower::await_pause() {
 
 std::map<core::MemberId, core::LedgerEntry> Follower::worker_entries() const {
   std::map<core::MemberId, core::LedgerEntry> entries;
-  for (const core::Member& member : configuration_->members) {
-    const auto known = members_.find(member.id);
-    if (member.works && known != members_.end())
-      entries[member.id] = {member.incarnation, known->second.step, known->second.samples};
+  for (const core::Member& member : merged_.configuration->members) {
+    const auto known = merged_.members.find(member.id);
+    if (member.works && known != merged_.members.end())
+      entries[member.id] = {member.incarnation, known->second.status.step,
+                            known->second.status.samples};
   }
   return entries;
 }
@@ -91,13 +92,14 @@ std::map<core::MemberId, core::LedgerEntry> Follower::worker_entries() const {
 Result<std::optional<core::Deal>> Follower::fetch_deal(const actor::TrainOptions& options) {
   const bool revises_deals =
       options.dynamic_batches || barrier::hands_in_early(options.job.barrier);
-  if (configuration_->members_since == 1 && !revises_deals) return std::optional<core::Deal>{};
-  const auto address = address_of_node_.find(configuration_->members.front().node);
+  if (merged_.configuration->members_since == 1 && !revises_deals)
+    return std::optional<core::Deal>{};
+  const auto address = address_of_node_.find(merged_.configuration->members.front().node);
   if (address == address_of_node_.end()) return Error{"not all nodes answer"};
   auto description =
       client_.ask_for<wire::JobDescription>(address->second, wire::GetJob{job_}, reply_timeout);
   if (!description) return std::move(description).error();
-  if (description->deal && description->deal->number.epoch != configuration_->members_since)
+  if (description->deal && description->deal->number.epoch != merged_.configuration->members_since)
     return Error{"members came or went"};
   return std::move(description->deal);
 }
@@ -110,15 +112,15 @@ Result<std::vector<models::FormerDeal>> Follower::end_deal(
     samples_taken = std::max(samples_taken, state.samples);
   std::vector<models::Taken> taken;
   for (const core::DealtWorker& worker : deal.workers) {
-    const auto member = members_.find(worker.id);
-    if (member == members_.end()) return Error{"members came or went"};
+    const auto member = merged_.members.find(worker.id);
+    if (member == merged_.members.end()) return Error{"members came or went"};
     if (!worker.first_step) {  // it began later; all its samples are of this deal
       taken.push_back({.samples = core::first_ledger_entry(states, worker.id).samples});
       continue;
     }
     // Under BSP, an update that waits for the next round is not in the cut.
     core::Step step = model_lags(options.job) ? core::first_ledger_entry(states, worker.id).step
-                                              : member->second.step;
+                                              : member->second.status.step;
     if (barrier::is_bsp(options.job.barrier)) step = std::min(step, states.front().round);
     if (step < *worker.first_step) return Error{"a step of the former workers is not finished"};
     if (barrier::hands_in_early(options.job.barrier)) {
@@ -174,7 +176,7 @@ Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::Tr
   auto deal = fetch_deal(options);
   if (!deal) return std::move(deal).error();
   ModelCut cut{*std::move(states), options.job.former_deals, {}};
-  for (const auto& [worker, updates] : updates_) cut.updates += updates;
+  cut.updates = merged_.updates_made();
   // Steps after the model's round are made again.
   if (barrier::is_bsp(options.job.barrier))
     for (const auto& [worker, entry] : entries)

@@ -54,6 +54,16 @@ void NodeTraces::receive(const wire::TraceIntervals& reply, core::Time asked_at,
   }
 }
 
+void NodeTraces::discard() {
+  for (auto& [id, node] : nodes_) {
+    node.rows.clear();
+    node.marks.clear();
+    node.dropped = 0;
+    node.dropped_from.reset();
+  }
+  count_ = 0;
+}
+
 Trace NodeTraces::trace(const std::function<std::string(wire::NodeId)>& name_of) const {
   Trace trace;
   core::Time start = core::Time::max();

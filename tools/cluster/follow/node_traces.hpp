@@ -30,6 +30,9 @@ class NodeTraces {
   [[nodiscard]] std::uint64_t next_of(wire::NodeId node) const;
   [[nodiscard]] bool is_full() const { return count_ >= intervals_max_; }
 
+  /// Forgets the intervals that were received. next_of() stays the same.
+  void discard();
+
   /// Returns the trace, which refers to this object. Its time 0 is when the first node started the
   /// job.
   [[nodiscard]] Trace trace(const std::function<std::string(wire::NodeId)>& name_of) const;

@@ -28,6 +28,9 @@ class TraceCollector {
   /// they may have new ones at once.
   void collect_rest(const Addresses& nodes);
 
+  /// Forgets the intervals that were collected. Later requests ask for the following ones.
+  void discard() { traces_.discard(); }
+
   [[nodiscard]] const NodeTraces& traces() const noexcept { return traces_; }
 
  private:

@@ -105,11 +105,11 @@ TEST(Configuration, KeepsItsInvariantsThroughRandomChanges) {
     Random random{seed};
     const std::size_t copies = 1 + random.below(3);
     std::vector<Member> members;
-    const auto founders = static_cast<MemberId>(copies + 1 + random.below(5));
-    for (MemberId id = 0; id < founders; ++id) members.push_back({id, 1});
+    const auto initial_members = static_cast<MemberId>(copies + 1 + random.below(5));
+    for (MemberId id = 0; id < initial_members; ++id) members.push_back({id, 1});
     auto current = first_configuration(members, random.below(20), copies, seed % 2 == 0);
     auto full = all_owners_full(current);
-    MemberId next_id = founders;
+    MemberId next_id = initial_members;
     std::vector<MemberId> leaves;
     for (int step = 0; step < 30; ++step) {
       PendingChanges pending{.replication_factor = copies, .leaves = leaves, .full = full};

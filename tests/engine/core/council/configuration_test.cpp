@@ -170,6 +170,18 @@ TEST(Configuration, LetsAllOwnersLeaveIfOtherMembersCanOwn) {
   EXPECT_EQ(after.find(6), nullptr);
 }
 
+/// Server 3 leaves before worker 2, which is on the same node.
+TEST(Configuration, LetsNoMemberOwnOnANodeThatLeaves) {
+  std::vector<Member> members;
+  for (MemberId id = 0; id < 3; ++id) members.push_back({id, 1, true, false, id + 1});
+  members.push_back({3, 1, false, true, 3});
+  members.push_back({4, 1, false, true, 2});
+  members.push_back({5, 1, false, false, 1});
+  const auto first = first_configuration(std::move(members), 3, 2, true);
+  ASSERT_EQ(first.coordinator, 5U);
+  EXPECT_EQ(owners_in(apply_until_stable(first, {.leaves = {3}})), (std::set<MemberId>{4, 5}));
+}
+
 /// Returns a configuration with workers 0 and 1 on node 1, workers 2 and 3 on node 2, server 4 on
 /// node 1, server 5 on node 2, and member 6, which neither works nor owns, on node 1.
 Configuration with_coordinator() {

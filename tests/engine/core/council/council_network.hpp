@@ -21,7 +21,7 @@
 
 namespace starling::core {
 
-inline std::vector<Member> founders(MemberId count) {
+inline std::vector<Member> initial_members(MemberId count) {
   std::vector<Member> members;
   for (MemberId id = 0; id < count; ++id) members.push_back({id, 1});
   return members;
@@ -34,8 +34,8 @@ class CouncilNetwork {
   /// Members 0 to `members` - 1 found the job; the `joiners` ids after them may join.
   CouncilNetwork(MemberId members, std::size_t ranges, std::uint64_t seed, MemberId joiners = 0)
       : random_(seed) {
-    const auto first =
-        std::make_shared<const Configuration>(first_configuration(founders(members), ranges, 2));
+    const auto first = std::make_shared<const Configuration>(
+        first_configuration(initial_members(members), ranges, 2));
     decided_[1] = first;
     for (MemberId id = 0; id < members + joiners; ++id) {
       CouncilOptions options{.self = {id, 1}};

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <variant>
+#include <vector>
 
 #include "tests/engine/core/council/council_network.hpp"
 
@@ -105,6 +107,50 @@ TEST(Council, KeepsARangeWhoseOwnersAreTrustedAgainInTime) {
   CouncilNetwork lengthy{5, 5, 1};
   suspect_both_owners(lengthy, 2s);
   EXPECT_TRUE(lengthy.configuration(4).has_lost_range());
+}
+
+/// Member 2 reports for a moment that it does not hear member 3, the only owner of a range. Later,
+/// the proposer suspects member 3 for a moment: the range has its whole grace then.
+TEST(Council, WaitsAnewForAnOwnerThatIsSuspectedAgain) {
+  CouncilOptions options;
+  options.self = {0, 1};
+  options.replication_factor = 1;
+  Council council{options};
+  Random random{1};
+  Time now{};
+  /// Returns true if the event begins a ballot.
+  const auto begins_ballot = [&](auto event) {
+    std::vector<CouncilEffect> effects;
+    event(CouncilContext{now, random, effects});
+    return std::ranges::any_of(effects, [](const CouncilEffect& effect) {
+      const auto* sent = std::get_if<CouncilSend>(&effect);
+      return sent != nullptr && std::holds_alternative<Prepare>(sent->message);
+    });
+  };
+  const auto report = [&](std::vector<MemberIncarnation> silent) {
+    return begins_ballot([&](const CouncilContext& context) {
+      (void)council.on(context, 2, SuspicionReport{std::move(silent)});
+    });
+  };
+  std::vector<Member> members;
+  for (MemberId id = 0; id < 4; ++id) members.push_back({id, 1});
+  const auto first = std::make_shared<const Configuration>(first_configuration(members, 4, 1));
+  (void)begins_ballot([&](const CouncilContext& context) {
+    council.on_full_ranges(context, {0});
+    council.on_configuration(context, first);
+  });
+  now = 1s;
+  EXPECT_FALSE(report({{3, 1}}));
+  for (MemberId id = 0; id < 4; ++id)
+    EXPECT_FALSE(begins_ballot([&](const CouncilContext& context) {
+      (void)council.on(context, id, RangeReport{1, {id}});
+    }));
+  now = 2s;
+  EXPECT_FALSE(report({}));
+  now = 600s;
+  EXPECT_FALSE(
+      begins_ballot([&](const CouncilContext& context) { council.suspect(context, 3, 1); }));
+  EXPECT_FALSE(begins_ballot([&](const CouncilContext& context) { council.on_timer(context); }));
 }
 
 }  // namespace

@@ -14,13 +14,13 @@ namespace {
 
 class WorkerDeals : public testing::Test {
  protected:
-  enum class Kind { founder, bsp_founder, joiner, bsp_joiner };
+  enum class Kind { initial, bsp_initial, joiner, bsp_joiner };
 
-  void begin(Step last_step, Kind kind = Kind::founder) {
+  void begin(Step last_step, Kind kind = Kind::initial) {
     WorkerOptions options;
     options.last_step = last_step;
     options.joins = options.awaits_deal = kind == Kind::joiner || kind == Kind::bsp_joiner;
-    options.bsp = kind == Kind::bsp_founder || kind == Kind::bsp_joiner;
+    options.bsp = kind == Kind::bsp_initial || kind == Kind::bsp_joiner;
     options.central = true;
     options.barrier = {barrier::Asp{}};
     options.workers = std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1});
@@ -106,7 +106,7 @@ DealPart part_of_work(std::uint32_t index, std::uint32_t count, Step common_firs
 /// Another worker has begun the second step when the first deal comes, and the fourth when the
 /// second one does.
 TEST_F(WorkerDeals, UnderBspWorkIsDividedAnewInAStepThatNobodyHasBegun) {
-  begin(9, Kind::bsp_founder);
+  begin(9, Kind::bsp_initial);
   std::vector<std::string> computed;
   const auto make_step_and_pass = [&] {
     make_step();

@@ -68,7 +68,7 @@ compute 5ms
 straggling 4
 beyond no
 fault join:at=8901us,node=7
-fault pair:at=14453us,node=1,other=4,ways=1,lasts=765251us
+fault pair-partition:at=14453us,node=1,other=4,ways=1,lasts=765251us
 fault suspect:at=19438us,node=3,lasts=827250us
 fault crash:at=62830us,node=4,lasts=74452us,after=4
 fault join:at=107510us,node=6

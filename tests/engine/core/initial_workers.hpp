@@ -8,9 +8,9 @@
 namespace starling::core {
 
 /// `first_steps` has the step from which each worker starts, by worker.
-inline void add_founders(Coordinator& coordinator, const std::vector<Step>& first_steps) {
+inline void add_initial_workers(Coordinator& coordinator, const std::vector<Step>& first_steps) {
   MemberId worker = 0;
-  for (const Step step : first_steps) coordinator.add_founder(worker++, step);
+  for (const Step step : first_steps) coordinator.add_initial_worker(worker++, step);
 }
 
 }  // namespace starling::core
