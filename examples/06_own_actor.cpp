@@ -25,6 +25,7 @@
 //         --data linear:d=100,n=5000 --delay exp:10ms --seconds 60
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "starling/actor/interfaces.hpp"
@@ -80,7 +81,7 @@ class Watcher : public caf::event_based_actor {
     for (const core::Step answer : steps_) std::printf(" %lu", static_cast<unsigned long>(answer));
     std::printf("\n");
     const core::Step median = steps_[steps_.size() / 2];
-    if (median >= median_to_reach) {
+    if (median >= median_to_reach && !std::exchange(has_stopped_, true)) {
       std::printf("stops the job at a median step of %lu\n", static_cast<unsigned long>(median));
       actor::send(this, job_->job, core::Stop{});
     }
@@ -90,6 +91,7 @@ class Watcher : public caf::event_based_actor {
   actor::JobActorsPtr job_;
   std::vector<core::Step> steps_;
   std::size_t unanswered_ = 0;
+  bool has_stopped_ = false;
 };
 
 int main(int argc, char** argv) {

@@ -28,9 +28,9 @@ std::string Labelling::text(float label) const {
   const bool is_named = label >= 0 && label < static_cast<float>(names.size());
   if (is_named) return names[static_cast<std::size_t>(label)];
   const float value = original(label);
-  const bool is_class = classes > 0 && label >= 0 && label < static_cast<float>(classes) &&
-                        value == std::trunc(value);
-  return is_class ? std::to_string(std::llround(value)) : print_float(value);
+  constexpr float whole_max = 16'777'216;  // larger floats are not all whole numbers of a file
+  const bool is_whole = value == std::trunc(value) && std::abs(value) < whole_max;
+  return is_whole ? std::to_string(std::llround(value)) : print_float(value);
 }
 
 void Table::prefetch(std::span<const std::uint32_t> rows) const noexcept {

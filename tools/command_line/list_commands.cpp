@@ -14,7 +14,7 @@ Result<int> write_stdout(const std::string& text, int code) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return code;
   print_error(std::string{"the results cannot be written: "} + std::strerror(errno));
-  return job_failed;
+  return code == done ? job_failed : code;
 }
 
 std::string barriers_list(const Registry& registry) {

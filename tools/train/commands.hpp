@@ -122,7 +122,7 @@ struct Job;
 [[nodiscard]] int report(const EndedJob& ended, const Job& job);
 
 /// Writes results to stdout and returns `code`. If that fails, prints an error and returns
-/// job_failed.
+/// job_failed, or `code` if it says already that something has failed.
 [[nodiscard]] Result<int> write_stdout(const std::string& text, int code);
 
 }  // namespace starling::program

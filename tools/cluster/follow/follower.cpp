@@ -140,14 +140,11 @@ void Follower::note_changes(const core::Configuration& former, const core::Confi
       if (member.works) ++workers[member.node];
     return workers;
   };
-  const auto count = [](const std::vector<core::Member>& members) {
-    return static_cast<std::size_t>(std::ranges::count_if(members, &core::Member::works));
-  };
-  const auto lost = count_by_node(former.members_not_in(next));
-  const std::size_t before = count(former.members);
-  std::size_t rest = before;
-  for (const auto& [node, workers] : lost) rest -= workers;
-  for (const auto& [node, workers] : lost) {
+  // If several nodes go or come in one change, each line counts those of the lines before.
+  auto present =
+      static_cast<std::size_t>(std::ranges::count_if(former.members, &core::Member::works));
+  for (const auto& [node, workers] : count_by_node(former.members_not_in(next))) {
+    const std::size_t rest = present - workers;
     lost_workers_.insert(lost_workers_.end(), workers, node);
     const auto record = records_.find(node);
     const core::NodeState state =
@@ -157,13 +154,16 @@ void Follower::note_changes(const core::Configuration& former, const core::Confi
                        : state == core::NodeState::alive ? " leaves the job: "
                                                          : " is gone: ";
     events_.push_back("node " + name_of(node) + fate + std::to_string(rest) + " of " +
-                      print_count(before, "worker") + (rest == 1 ? " goes" : " go") +
+                      print_count(present, "worker") + (rest == 1 ? " goes" : " go") +
                       " on without it");
+    present = rest;
   }
-  for (const auto& [node, workers] : count_by_node(next.members_not_in(former)))
+  for (const auto& [node, workers] : count_by_node(next.members_not_in(former))) {
+    present += workers;
     events_.push_back("node " + name_of(node) + " has joined with " +
                       print_count(workers, "worker") + ": the job has " +
-                      print_count(count(next.members), "worker") + " now");
+                      print_count(present, "worker") + " now");
+  }
 }
 
 WorkerFates Follower::fates_of_lost() const {
