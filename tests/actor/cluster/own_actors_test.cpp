@@ -20,6 +20,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// An on_start whose first call waits for release().
+class Gate {
+ public:
+  [[nodiscard]] OnStart on_start() {
+    return [this, released = release_.get_future().share()](const auto&, auto&) {
+      if (!is_first_.exchange(false)) return;
+      reached_.set_value();
+      released.wait();
+    };
+  }
+  void wait_until_reached() { reached_.get_future().wait(); }
+  void release() { release_.set_value(); }
+
+ private:
+  std::atomic<bool> is_first_ = true;
+  std::promise<void> reached_;
+  std::promise<void> release_;
+};
+
 /// A cluster of nodes whose jobs call `on_start`.
 class OwnActors : public Cluster {
  protected:
@@ -45,14 +64,10 @@ class OwnActors : public Cluster {
 };
 
 TEST_F(OwnActors, BlockOnlyTheirJobWhileTheyAreSpawned) {
-  std::promise<void> reached;
-  std::promise<void> release;
-  add_node([&, released = release.get_future().share()](const auto&, auto&) {
-    reached.set_value();
-    released.wait();
-  });
+  Gate gate;
+  add_node(gate.on_start());
   auto started = submit_later();
-  reached.get_future().wait();
+  gate.wait_until_reached();
   const auto client = ClusterClient::open({}).value();
   const auto status = client->ask_for<wire::NodeStatus>(
       nodes_[0]->address(), wire::GetStatus{.job = job_, .with_nodes = false}, 10s);
@@ -61,7 +76,7 @@ TEST_F(OwnActors, BlockOnlyTheirJobWhileTheyAreSpawned) {
   EXPECT_EQ(status->jobs[0].local_members.size(), 2U);
   for (const auto& member : status->jobs[0].local_members) EXPECT_EQ(member.updates, 0U);
   EXPECT_EQ(started.wait_for(0s), std::future_status::timeout);
-  release.set_value();
+  gate.release();
   ASSERT_TRUE(started.get());
   ASSERT_TRUE(wait_until([&] { return all_done(); }));
   expect_exact_counts(model());
@@ -77,28 +92,21 @@ TEST_F(OwnActors, FailToStartTheJobIfTheirFunctionThrows) {
 }
 
 TEST_F(OwnActors, FailToStartTheJobIfTheirFunctionDoesNotReturn) {
-  std::promise<void> release;
-  add_node([released = release.get_future().share()](const auto&, auto&) { released.wait(); },
-           300ms);
+  Gate gate;
+  add_node(gate.on_start(), 300ms);
   const auto started = submit_later().get();
   const std::string why = started ? "" : started.error().message;
   EXPECT_NE(why.find("on_start has not returned within 300ms"), std::string::npos) << why;
   EXPECT_TRUE(wait_until([&] { return nodes_[0]->status().jobs.empty(); }));
-  release.set_value();
+  gate.release();
 }
 
 /// Another job runs meanwhile, and is not in the answer about the first one.
 TEST_F(OwnActors, LeaveOtherJobsAlone) {
-  std::promise<void> reached;
-  std::promise<void> release;
-  std::atomic<bool> is_first = true;
-  add_node([&, released = release.get_future().share()](const auto&, auto&) {
-    if (!is_first.exchange(false)) return;
-    reached.set_value();
-    released.wait();
-  });
+  Gate gate;
+  add_node(gate.on_start());
   auto started = submit_later();
-  reached.get_future().wait();
+  gate.wait_until_reached();
   const auto client = ClusterClient::open({}).value();
   const wire::JobId other = 43;
   ASSERT_TRUE(client->ask_for<wire::JobStarted>(
@@ -113,22 +121,18 @@ TEST_F(OwnActors, LeaveOtherJobsAlone) {
            });
   };
   EXPECT_TRUE(wait_until(done));
-  release.set_value();
+  gate.release();
   EXPECT_TRUE(started.get());
 }
 
 /// The job begins without the node that leaves while its own actors are being spawned.
 TEST_F(OwnActors, DoNotKeepANodeThatLeaves) {
-  std::promise<void> reached;
-  std::promise<void> release;
+  Gate gate;
   add_node([](const auto&, auto&) {});
-  add_node([&, released = release.get_future().share()](const auto&, auto&) {
-    reached.set_value();
-    released.wait();
-  });
+  add_node(gate.on_start());
   for (const auto& node : nodes_) ASSERT_TRUE(wait_until([&] { return live_others(*node) == 1; }));
   auto started = submit_later();
-  reached.get_future().wait();
+  gate.wait_until_reached();
   const auto began_at = std::chrono::steady_clock::now();
   nodes_[1]->leave(20s);
   EXPECT_LT(std::chrono::steady_clock::now() - began_at, 10s) << "it waits for no member";
@@ -136,7 +140,7 @@ TEST_F(OwnActors, DoNotKeepANodeThatLeaves) {
   ASSERT_TRUE(reply) << reply.error().message;
   EXPECT_EQ(reply->lost, std::vector<std::string>{"n1"});
   job_ = reply->job;
-  release.set_value();
+  gate.release();
   nodes_.pop_back();
   ASSERT_TRUE(wait_until([&] { return all_done(); }));
   expect_exact_counts(model());
@@ -144,19 +148,15 @@ TEST_F(OwnActors, DoNotKeepANodeThatLeaves) {
 
 /// The job is closed while its own actors are being spawned.
 TEST_F(OwnActors, DoNotKeepAJobThatIsClosed) {
-  std::promise<void> reached;
-  std::promise<void> release;
-  add_node([&, released = release.get_future().share()](const auto&, auto&) {
-    reached.set_value();
-    released.wait();
-  });
+  Gate gate;
+  add_node(gate.on_start());
   auto started = submit_later();
-  reached.get_future().wait();
+  gate.wait_until_reached();
   const auto client = ClusterClient::open({}).value();
   EXPECT_TRUE(client->ask_for<wire::Done>(nodes_[0]->address(), wire::CloseJob{job_}, 10s));
   EXPECT_FALSE(started.get());
   EXPECT_TRUE(nodes_[0]->status().jobs.empty());
-  release.set_value();
+  gate.release();
 }
 
 }  // namespace
