@@ -286,6 +286,7 @@ class ClusterJob {
     std::optional<core::Step> first_step = std::nullopt;
     std::uint64_t updates = 0;
   };
+  /// The most senders that are no members of which the node is remembered.
   static constexpr std::size_t joiner_routes_max = 4096;
   /// The most workers of which other nodes may say how many updates they have made.
   static constexpr std::size_t workers_known_max = 65'536;

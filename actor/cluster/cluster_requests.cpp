@@ -171,7 +171,7 @@ void ClusterNode::Impl::start_job(JobId id, const core::ConfigurationPtr& config
 
 void ClusterNode::Impl::log_start(JobId id, bool is_joining) {
   log_for_job(id, is_joining ? "joining" : "begins");
-  const std::string note = prepared_.find(id)->resume_note();
+  const std::string note = find(id)->prepared().resume_note();
   if (!is_joining && !note.empty()) log_for_job(id, note);
 }
 
@@ -247,10 +247,10 @@ void ClusterNode::Impl::tear_down(JobId id) {
   closed_jobs_[id] = now();
   if (!find(id)) return;
   log_for_job(id, "closed");
-  const auto callbacks = starting_.extract(id);
-  destroy_job(id);
-  if (callbacks)
-    for (const auto& on_started : callbacks.mapped()) on_started(Error{"the job is closed"});
+  if (starting_.contains(id))
+    finish_start(id, Error{"the job is closed"});
+  else
+    destroy_job(id);
 }
 
 void ClusterNode::Impl::destroy_job(JobId id) {

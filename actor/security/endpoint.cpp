@@ -248,6 +248,7 @@ class Endpoint::Core {
       const bool has_restarted =
           std::exchange(instances_[*peer->key], introduction.instance) != introduction.instance;
       if (introduction.is_answer) {
+        // The new process does not admit the connections made to the former one.
         if (has_restarted && last_heard_at_.contains(*peer->key)) transport_->forget(*peer);
         last_heard_at_[*peer->key] = Clock::now();
         if (PeerState* known = find_or_add_peer(address)) {
