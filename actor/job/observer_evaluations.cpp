@@ -1,7 +1,6 @@
 /// The observer's evaluations: decides when they are due and which of them wait, and ends the job
 /// if a result demands it.
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "starling/actor/job/observer.hpp"
@@ -32,11 +31,8 @@ void ObserverHost::collect_what_is_due() {
 /// as one; others that have become due since the last report are left out.
 void ObserverHost::count_final_evaluation() {
   EvaluationCounts& counts = figures_.counts;
-  const double end = mean_step();
   if (phase_ == Phase::running) {
-    const bool is_due = end >= evaluations_.next();
-    std::uint64_t due = evaluations_.advance_to(end);
-    if (is_due && std::fmod(end, static_cast<double>(options_.evaluate_every)) == 0) --due;
+    const std::uint64_t due = evaluations_.advance_to_end(mean_step());
     counts.due += due;
     counts.outrun += due;
   }

@@ -211,5 +211,12 @@ TEST(PeriodicTrigger, IsDueAtMultiples) {
   EXPECT_EQ(none.advance_to(1e300), 0U);
 }
 
+TEST(PeriodicTrigger, DoesNotCountTheEndItself) {
+  EXPECT_EQ(PeriodicTrigger{10}.advance_to_end(40), 3U);
+  EXPECT_EQ(PeriodicTrigger{10}.advance_to_end(45), 4U);
+  EXPECT_EQ(PeriodicTrigger{10}.advance_to_end(9), 0U);
+  EXPECT_EQ(PeriodicTrigger{0}.advance_to_end(40), 0U);
+}
+
 }  // namespace
 }  // namespace starling::actor

@@ -181,9 +181,7 @@ void JobWatcher::count_final_evaluations() {
   if (evaluation_due_at_) ++counts.missing;
   if (!is_stopping_) {
     const auto last_step = static_cast<double>(outcome_.last.last_step.value_or(job().job.steps));
-    const auto every = static_cast<double>(std::max<core::Step>(1, job().job.evaluate_every));
-    std::uint64_t due = evaluations_.advance_to(std::max(step_, last_step));
-    if (due > 0 && std::fmod(last_step, every) == 0) --due;
+    const std::uint64_t due = evaluations_.advance_to_end(std::max(step_, last_step));
     counts.due += due;
     counts.outrun += due;
   }
