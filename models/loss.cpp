@@ -123,8 +123,10 @@ Accumulator HingeLoss::apply(std::span<T> scores, std::span<const float> labels,
     for (std::size_t j = 0; j < outputs; ++j) {
       const T sign = label == (outputs == 1 ? 1 : j) ? T{1} : T{-1};
       const T slack = 1 - sign * row[j];
-      if (slack > 0) sums.loss += static_cast<double>(slack);
-      row[j] = slack > 0 ? -scale * sign : T{0};
+      // A slack that is NaN must not count as none: the loss of a model that has diverged is NaN.
+      const bool has_slack = !(slack <= 0);
+      if (has_slack) sums.loss += static_cast<double>(slack);
+      row[j] = has_slack ? -scale * sign : T{0};
     }
   }
   return sums;
@@ -148,7 +150,7 @@ Accumulator ContrastiveLoss::apply(std::span<T> scores, std::span<const float> l
     const bool alike = class_of(labels[i], 2) == 0;
     const T d = distance<T>(a, b);
     sums.metric_value += (d < margin / 2) == alike ? 1 : 0;
-    const T error = alike ? d : std::max(T{0}, margin - d);
+    const T error = alike ? d : std::max(margin - d, T{0});  // keeps NaN
     sums.loss += 0.5 * static_cast<double>(error) * static_cast<double>(error);
     const T factor = alike ? scale : d > 0 ? -scale * error / d : T{0};
     for (std::size_t j = 0; j < width; ++j) {

@@ -54,11 +54,15 @@ class Arena {
 
   void* allocate_bytes(std::size_t bytes) {
     bytes = (bytes + alignment - 1) / alignment * alignment;
+    const std::size_t first_empty = current_block_ + (used_bytes_ > 0 ? 1 : 0);
     while (current_block_ < blocks_.size() && used_bytes_ + bytes > blocks_[current_block_].size) {
       ++current_block_;
       used_bytes_ = 0;
     }
     if (current_block_ == blocks_.size()) {
+      // Frees the empty blocks, all of which are too small. If they stayed, a loop whose steps
+      // become larger would keep the memory of all earlier steps.
+      if (first_empty < current_block_) blocks_.resize(current_block_ = first_empty);
       const std::size_t size = bytes > block_bytes ? bytes : block_bytes;
       void* memory = std::aligned_alloc(alignment, size);
       if (memory == nullptr) throw std::bad_alloc{};

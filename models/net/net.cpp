@@ -177,15 +177,20 @@ void Net<T>::initialise(std::span<T> w, Random& random) const {
 
 template <class T>
 Result<void> Net<T>::accepts_batch(std::size_t samples) const {
-  if (samples * inputs_in_row_ > 1) return {};
+  if (inputs_in_row_ > 1 || samples % rows_at_once != 1) return {};
   for (const Operation<T>& operation : plan_->operations()) {
     if (operation.layer == nullptr) continue;
     const LayerSpecification specification = operation.layer->specification();
     const auto* norm = std::get_if<BatchNormSpecification>(&specification);
     if (norm != nullptr && volume(operation.layer->output()) == norm->channels)
       return Error{operation.name +
-                   ": one sample has no variance; valid: 2 or more samples a step, by a larger "
-                   "batch, more data or fewer workers"};
+                   (samples == 1
+                        ? ": one sample has no variance; valid: 2 or more samples a step, by a "
+                          "larger batch, more data or fewer workers"
+                        : ": " + std::to_string(samples) + " samples are computed " +
+                              std::to_string(rows_at_once) +
+                              " at a time, and the last one alone has no variance; valid: " +
+                              std::to_string(samples - 1))};
   }
   return {};
 }

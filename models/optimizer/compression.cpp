@@ -91,8 +91,9 @@ void TopK::compress(std::span<const float> g, std::span<float> residual,
   axpy(1.0F, g, residual);
   std::ranges::fill(sent, 0.0F);
   if (residual.empty()) return;
-  const auto count = std::max<std::size_t>(
-      1, static_cast<std::size_t>(share * static_cast<double>(residual.size())));
+  // 57 % of 10,000 is 5699.999... as a double.
+  const double exact = share * static_cast<double>(residual.size()) + 1e-6;
+  const auto count = std::clamp<std::size_t>(static_cast<std::size_t>(exact), 1, residual.size());
   std::vector<float> sizes(residual.size());
   std::ranges::transform(residual, sizes.begin(), [](float x) { return std::abs(x); });
   const auto last = sizes.begin() + static_cast<std::ptrdiff_t>(count - 1);

@@ -79,6 +79,16 @@ TEST(Compression, TopKSendsAtLeastOneElement) {
             (std::vector<float>{0, 3, 0}));
 }
 
+TEST(Compression, TopKSendsExactlyItsShare) {
+  for (int percent = 1; percent <= 100; ++percent) {
+    std::vector<float> g(100);
+    for (std::size_t i = 0; i < g.size(); ++i) g[i] = static_cast<float>(i + 1);
+    const std::string text = "topk:share=" + std::to_string(percent) + "%";
+    const auto sent = compress_once(text, g, std::vector<float>(100)).sent;
+    EXPECT_EQ(100 - std::ranges::count(sent, 0.0F), percent);
+  }
+}
+
 TEST(Compression, ThresholdSendsWhatDevicesSend) {
   Random random{3};
   for (const std::string text : {"threshold:t=0.5", "threshold:t=0.5,signs"}) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace starling::models {
@@ -64,6 +65,26 @@ TYPED_TEST(Losses, ExtremeLogitsGiveTheirLimits) {
   EXPECT_NEAR(static_cast<double>(z[0]), 1, 1e-6);
   EXPECT_NEAR(static_cast<double>(z[1]), -1, 1e-6);
   EXPECT_NEAR(static_cast<double>(z[2]), 0, 1e-6);
+}
+
+TYPED_TEST(Losses, AreNanIfAScoreIs) {
+  using T = TypeParam;
+  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+  for (const float label : {0.0F, 1.0F}) {
+    const std::vector<float> labels{label};
+    std::vector<T> z{nan};
+    EXPECT_TRUE(std::isnan(SquaredLoss::apply<T>(z, labels, T{1}).loss));
+    z = {nan};
+    EXPECT_TRUE(std::isnan(LogLoss::apply<T>(z, labels, T{1}).loss));
+    z = {nan};
+    EXPECT_TRUE(std::isnan(HingeLoss::apply<T>(z, labels, T{1}).loss));
+    z = {1, nan, 3};
+    EXPECT_TRUE(std::isnan(HingeLoss::apply<T>(z, labels, T{1}).loss));
+    z = {1, nan, 3};
+    EXPECT_TRUE(std::isnan(SoftmaxLoss::apply<T>(z, labels, T{1}).loss));
+    z = {1, nan};
+    EXPECT_TRUE(std::isnan(ContrastiveLoss::apply<T>(z, labels, T{1}, T{1}).loss));
+  }
 }
 
 TEST(Loss, LabelsBeyondTheClassesEndTheProgram) {

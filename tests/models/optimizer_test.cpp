@@ -109,6 +109,15 @@ TEST(Optimizer, FirstAdamStepHasTheSizeOfTheLearningRate) {
   EXPECT_NEAR(w[1], 0.1, 1e-8);
 }
 
+TEST(Optimizer, FirstAdamStepHasThisSizeAlsoWithBetasNearOne) {
+  for (const Adam adam :
+       {Adam{.lr = 0.1, .beta2 = 0.9999999}, Adam{.lr = 0.1, .beta1 = 0.9999999}}) {
+    std::vector<float> w{0}, g{1}, state(2);
+    apply<float>(adam, w, g, state, {});
+    EXPECT_NEAR(w[0], -0.1F, 1e-4F) << print(adam);
+  }
+}
+
 TEST(Optimizer, CountsItsStateForEachParameter) {
   EXPECT_EQ(slots(Sgd{}), 0U);
   EXPECT_EQ(slots(Sgd{.momentum = 0.9}), 1U);

@@ -142,6 +142,20 @@ TEST(SteadyState, NetsNeedNoMoreMemoryForMoreParts) {
   EXPECT_EQ(blocks_for(4096), blocks_for(512));
 }
 
+/// Steps become larger, for example, when dynamic batches change.
+TEST(SteadyState, AnArenaFreesBlocksThatAreTooSmallForLargerSteps) {
+  const auto used_bytes = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
+  constexpr std::size_t mib = std::size_t{1} << 20U;
+  const std::size_t before = used_bytes();
+  Arena arena;
+  for (std::size_t size = 2; size <= 20; ++size) {
+    arena.reset();
+    (void)arena.allocate<std::byte>(2 * size * mib);
+    (void)arena.allocate<std::byte>(size * mib);
+  }
+  EXPECT_LE(used_bytes(), before + 64 * mib) << "the last step needs 60 MiB";
+}
+
 TEST(SteadyState, WarmNetsAllocateOnlyOneDnnsArgumentLists) {
   expect_only_dnnl_allocates(
       "net:layers=dense 33; batch-norm; gelu; residual(dense 33; tanh); dense 4",

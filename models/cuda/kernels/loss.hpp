@@ -72,7 +72,7 @@ STARLING_HOST_DEVICE RowLoss contrastive_row(const float* z, Index width, bool i
     part += d * d;
   }
   const float distance = sqrtf(lanes.sum(part));
-  const float slack = margin > distance ? margin - distance : 0;
+  const float slack = margin <= distance ? 0 : margin - distance;  // keeps NaN
   const float error = is_alike ? distance : slack;
   const RowLoss row{0.5F * error * error, (distance < margin / 2) == is_alike ? 1.0F : 0.0F};
   if (derivatives == nullptr) return row;

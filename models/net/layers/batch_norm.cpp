@@ -9,6 +9,22 @@
 namespace starling::models {
 namespace {
 
+/// The most rows that are added to a sum one after the other.
+constexpr std::size_t rows_in_sum = 4096;
+
+/// Computes sums += the sums over `rows` rows. add(first, count, partial) adds those of `count`
+/// rows, from row `first` on, to `partial`. Adds partial sums, because a float does not change any
+/// more when a term below its last bit is added, as happens after about 2^24 rows.
+template <class T, class Add>
+void add_by_parts(std::size_t rows, std::span<T> sums, Arena& arena, const Add& add) {
+  const auto partial = arena.allocate<T>(sums.size());
+  for (std::size_t first = 0; first < rows; first += rows_in_sum) {
+    std::ranges::fill(partial, T{0});
+    add(first, std::min(rows_in_sum, rows - first), partial);
+    axpy<T, T>(1, partial, sums);
+  }
+}
+
 /// y = scale (x - m) / sqrt(v + epsilon) + shift for each channel of an image or sequence, or each
 /// number of a row (Ioffe, Szegedy, ICML 2015, algorithms 1 and 2). While training, m and v are the
 /// batch's mean and variance; otherwise they are the running statistics, the parameters "mean" and
@@ -50,7 +66,7 @@ class BatchNorm final : public Layer<T> {
     // The variance is written here first, and the loop below replaces it by 1 / sqrt(v + epsilon).
     const auto inverse = part(statistics, 1);
     if (f.context.training) {
-      compute_moments(f.x, mean, inverse);
+      compute_moments(f.x, mean, inverse, f.context.arena);
     } else {
       std::ranges::copy(part(f.w, 2), mean.begin());
       std::ranges::copy(part(f.w, 3), inverse.begin());
@@ -74,9 +90,15 @@ class BatchNorm final : public Layer<T> {
     std::ranges::fill(scratch, T{0});
     const auto products = part(scratch, 0);
     const auto dy_sums = part(scratch, 1);
-    add_column_products<T>(b.dy, b.x, mean, products);
-    add_column_sums<T>(b.dy, dy_sums);
-    const T rows = static_cast<T>(b.x.size() / channels_);
+    const std::size_t count = b.x.size() / channels_;
+    Arena& arena = b.context.arena;
+    add_by_parts(count, products, arena, [&](auto first, auto size, std::span<T> sums) {
+      add_column_products<T>(rows_of(b.dy, first, size), rows_of(b.x, first, size), mean, sums);
+    });
+    add_by_parts(count, dy_sums, arena, [&](auto first, auto size, std::span<T> sums) {
+      add_column_sums<T>(rows_of(b.dy, first, size), sums);
+    });
+    const T rows = static_cast<T>(count);
     // dx = dy_factor dy + x_factor x + offset, for each channel.
     const auto dy_factor = part(scratch, 2);
     const auto x_factor = part(scratch, 3);
@@ -103,15 +125,26 @@ class BatchNorm final : public Layer<T> {
     return values.subspan(i * channels_, channels_);
   }
 
+  /// Returns the elements of `size` rows, from row `first` on.
+  [[nodiscard]] std::span<const T> rows_of(std::span<const T> x, std::size_t first,
+                                           std::size_t size) const {
+    return x.subspan(first * channels_, size * channels_);
+  }
+
   /// Computes the means and biased variances of x's columns.
-  void compute_moments(std::span<const T> x, std::span<T> mean, std::span<T> variance) const {
+  void compute_moments(std::span<const T> x, std::span<T> mean, std::span<T> variance,
+                       Arena& arena) const {
     const std::size_t rows = x.size() / channels_;
     const T share = 1 / static_cast<T>(rows);
     std::ranges::fill(mean, T{0});
     std::ranges::fill(variance, T{0});
-    add_column_sums(x, mean);
+    add_by_parts(rows, mean, arena, [&](auto first, auto size, std::span<T> sums) {
+      add_column_sums<T>(rows_of(x, first, size), sums);
+    });
     scale(share, mean);
-    add_column_squares<T>(x, mean, variance);
+    add_by_parts(rows, variance, arena, [&](auto first, auto size, std::span<T> sums) {
+      add_column_squares<T>(rows_of(x, first, size), mean, sums);
+    });
     scale(share, variance);
   }
 

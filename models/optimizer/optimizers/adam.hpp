@@ -62,11 +62,15 @@ struct Adam {
   [[nodiscard]] Update<T> update(const ApplyOptions& options) const {
     STARLING_CHECK(options.t > 0);
     const auto t = static_cast<double>(options.t);
+    // The corrections are for the betas with which m and v are computed: as T.
+    const auto correction = [t](double beta) {
+      return 1 - std::pow(static_cast<double>(static_cast<T>(beta)), t);
+    };
     return {.beta1 = static_cast<T>(beta1),
             .beta2 = static_cast<T>(beta2),
             .epsilon = static_cast<T>(epsilon),
-            .rate = static_cast<T>(lr * options.rate_scale / (1 - std::pow(beta1, t))),
-            .v_correction = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, t)))};
+            .rate = static_cast<T>(lr * options.rate_scale / correction(beta1)),
+            .v_correction = static_cast<T>(1 / std::sqrt(correction(beta2)))};
   }
 
   bool operator==(const Adam&) const = default;

@@ -229,6 +229,40 @@ TEST(BatchNormStatistics, AreChangedByTheGradientAndUsedInEvaluation) {
   EXPECT_NEAR(out[2], 2 * (6 - 3) / 2.0 + 1, 1e-6);
 }
 
+TEST(BatchNormStatistics, NeedTwoSamplesInEachMicroBatch) {
+  const Table data = dense_table(8, 3, 0);
+  const auto net = [&](const char* text) {
+    return Net<double>::parse(Spec::parse(text).value(), data).value();
+  };
+  const auto norm = net("net:layers=batch-norm; dense 1");
+  for (const std::size_t samples : {2, 256, 258, 514}) EXPECT_TRUE(norm.accepts_batch(samples));
+  EXPECT_FALSE(norm.accepts_batch(1));
+  EXPECT_EQ(norm.accepts_batch(257).error().message,
+            "layer1.batch-norm: 257 samples are computed 256 at a time, and the last one alone has "
+            "no variance; valid: 256");
+  EXPECT_TRUE(net("net:layers=dense 1").accepts_batch(257));
+}
+
+/// A float does not change any more when terms below its last bit are added to it.
+TEST(BatchNormStatistics, AreExactOverMillionsOfPixels) {
+  constexpr std::size_t side = 4096;
+  constexpr std::size_t images = 2;
+  const Table data{side * side, 0, Table::Dense{std::vector<float>(images * side * side, 1)},
+                   std::vector<float>(images)};
+  const auto spec =
+      Spec::parse("net:input=4096x4096x1,layers=batch-norm momentum=1; global-avg-pool; dense 1")
+          .value();
+  const auto model = Net<float>::parse(spec, data).value();
+  std::vector<float> w(total_size(model.parameters())), g(w.size());
+  Random random{1};
+  model.initialise(w, random);
+  Arena arena;
+  ComputeContext context{random, arena};
+  model.gradient(w, data, all_rows(data), g, context);
+  EXPECT_NEAR(w[2] + g[2], 1, 1e-6) << "the mean";
+  EXPECT_NEAR(w[3] + g[3], 0, 1e-6) << "the variance";
+}
+
 TEST(BatchNormStatistics, AreMeansOverTheMicroBatchesOfALargeBatch) {
   const Table data = dense_table(600, 3, 0);
   const auto model =
