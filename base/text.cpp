@@ -61,11 +61,18 @@ std::size_t printable_size(std::string_view text) {
   return is_overlong || is_control ? 0 : size;
 }
 
+/// Whole numbers below it are printed without an exponent, although some are shorter with one.
+constexpr double plain_below = 1e15;
+
 template <class Number>
 std::string print_shortest(Number number) {
   if (std::isnan(number)) return "nan";  // to_chars would print the sign of a NaN
   std::array<char, 32> text{};
-  const auto [end, fault] = std::to_chars(text.data(), text.data() + text.size(), number);
+  char* const text_end = text.data() + text.size();
+  const bool is_whole = std::trunc(number) == number && std::abs(number) < plain_below;
+  const auto [end, fault] =
+      is_whole ? std::to_chars(text.data(), text_end, number, std::chars_format::fixed)
+               : std::to_chars(text.data(), text_end, number);
   return fault == std::errc{} ? std::string{text.data(), end} : std::to_string(number);
 }
 

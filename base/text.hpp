@@ -52,7 +52,8 @@ void split(Text&& text, char separator) = delete;
 /// Returns the shortest exact text that parse_duration reads back.
 [[nodiscard]] std::string print_duration(std::chrono::nanoseconds duration);
 
-/// Returns the shortest decimal text that parse_number reads back to the same double.
+/// Returns the shortest decimal text that parse_number reads back to the same double. Whole numbers
+/// below 1e15 have no exponent, although some would be shorter with one.
 [[nodiscard]] std::string print_number(double number);
 /// Returns the shortest decimal text that is nearest to this float: 0.1 where print_number() of the
 /// same value as a double has 17 digits.

@@ -1,7 +1,5 @@
 #include "starling/models/table.hpp"
 
-#include <cmath>
-
 #include "starling/base/text.hpp"
 
 namespace starling::models {
@@ -27,10 +25,7 @@ std::size_t prefetch_all(std::span<const V> values) noexcept {
 std::string Labelling::text(float label) const {
   const bool is_named = label >= 0 && label < static_cast<float>(names.size());
   if (is_named) return names[static_cast<std::size_t>(label)];
-  const float value = original(label);
-  constexpr float whole_max = 16'777'216;  // larger floats are not all whole numbers of a file
-  const bool is_whole = value == std::trunc(value) && std::abs(value) < whole_max;
-  return is_whole ? std::to_string(std::llround(value)) : print_float(value);
+  return print_float(original(label));
 }
 
 void Table::prefetch(std::span<const std::uint32_t> rows) const noexcept {

@@ -205,7 +205,7 @@ TEST(Weights, AreRefusedWithTheNumberAndTheValidOnes) {
   EXPECT_EQ(refusal({{3, 0.5}, {3, 2}}),
             "weight 2 of number 3, at position 1: comes after number 3; valid: numbers that "
             "ascend, each once");
-  const std::string bounds = ": valid: a number from 1e-06 to 1e+06";
+  const std::string bounds = ": valid: a number from 1e-06 to 1000000";
   EXPECT_EQ(refusal({{2, -1}}), "weight -1 of number 2, at position 0" + bounds);
   EXPECT_EQ(refusal({{2, std::numeric_limits<double>::quiet_NaN()}}),
             "weight nan of number 2, at position 0" + bounds);

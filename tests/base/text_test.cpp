@@ -42,8 +42,10 @@ TEST(Text, ReadsDurationsWithUnitsOnly) {
 TEST(Text, PrintsTheTextThatItParses) {
   for (const char* text : {"250us", "20ms", "1500ms", "2min", "1h", "0s"})
     EXPECT_EQ(print_duration(parse_duration(text).value()), text);
-  for (const char* text : {"0.1", "1e-04", "64", "-2.5"})
+  for (const char* text : {"0.1", "1e-04", "64", "-2.5", "100000", "-999999999999999", "1e+15"})
     EXPECT_EQ(print_number(parse_number(text).value()), text);
+  EXPECT_EQ(print_float(1'000'000.0F), "1000000");
+  EXPECT_EQ(print_float(0.1F), "0.1");
 }
 
 TEST(Text, PrintsSharesAsShortPercentages) {

@@ -164,7 +164,7 @@ TEST(Optimizer, RefusesInvalidTexts) {
   const auto message = [](const char* text) { return parse_optimizer(text).error().message; };
   EXPECT_EQ(message("agam"),
             "unknown optimizer 'agam'; did you mean 'adam'? valid: sgd, adagrad, adam");
-  EXPECT_EQ(message("sgd:lr=-1"), "sgd: lr=-1 must be a number from 0 to 1e+06");
+  EXPECT_EQ(message("sgd:lr=-1"), "sgd: lr=-1 must be a number from 0 to 1000000");
   EXPECT_EQ(message("sgd:momentum=1"), "sgd: momentum=1 is 1 as a float; valid: 0 to 0.9999999");
   EXPECT_EQ(message("adam:beta2=0.99999999"),
             "adam: beta2=0.99999999 is 1 as a float; valid: 0 to 0.9999999");
@@ -174,7 +174,7 @@ TEST(Optimizer, RefusesInvalidTexts) {
             "sgd: unknown option 'moment'; did you mean 'momentum'? valid: lr, momentum, nesterov");
   EXPECT_EQ(message("adam:beta1=2"), "adam: beta1=2 must be a number from 0 to 1");
   EXPECT_EQ(message("adam:epsilon=0"), "adam: epsilon=0 must be a number from 1e-30 to 1");
-  EXPECT_EQ(message("adagrad:lr=fast"), "adagrad: lr=fast must be a number from 0 to 1e+06");
+  EXPECT_EQ(message("adagrad:lr=fast"), "adagrad: lr=fast must be a number from 0 to 1000000");
   EXPECT_EQ(message(""), "optimizer: '' has no name; valid: NAME or NAME:OPTIONS");
   EXPECT_EQ(message("adam:lr=1,lr=2"), "optimizer: adam: 'lr' is given twice; valid: once");
 }

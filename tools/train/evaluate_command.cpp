@@ -145,8 +145,6 @@ std::string prediction_text(const LoadedModel& loaded, double label) {
 /// Returns the text of a label that labels_of() returned.
 std::string label_text(const LoadedModel& loaded, double label) {
   if (!loaded.labelling.names.empty()) return prediction_text(loaded, label);
-  if (label == std::trunc(label) && std::abs(label) < 16'777'216)
-    return std::to_string(std::llround(label));
   return loaded.data.table() != nullptr ? print_float(static_cast<float>(label))
                                         : print_number(label);
 }
