@@ -1,5 +1,6 @@
 #include "starling/tools/bench/collective_group.hpp"
 
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -35,8 +37,12 @@ using collective::Rank;
 using Values = std::vector<float>;
 
 constexpr auto answer_timeout = std::chrono::minutes{1};
+constexpr auto lost_check_interval = std::chrono::milliseconds{200};
 /// The group never changes.
 constexpr core::Epoch epoch = 1;
+
+/// True once the process of another member has said that it failed, or has ended.
+using HasLostMember = std::function<bool()>;
 
 /// Cuts a vector as training jobs do.
 core::SumSlices cut(const CollectiveRun& run) {
@@ -80,15 +86,19 @@ class Member {
     for (const std::string& address : addresses)
       peers_.push_back(wire::parse_peer(address).value());
   }
-  /// Runs a collective to its end. Returns nullopt if another member does not answer.
+  /// Runs a collective to its end. Returns nullopt if another member does not answer, or once
+  /// `has_lost_member()` is true.
   [[nodiscard]] std::optional<Values> run(const std::shared_ptr<const collective::Program>& program,
-                                          std::uint32_t slices, Values values) {
+                                          std::uint32_t slices, Values values,
+                                          const HasLostMember& has_lost_member) {
     collective::Effects<float> effects;
     std::unique_lock lock{mutex_};
     executor_.start(effects, ++started_, program, std::move(values), slices);
     execute(std::move(effects), lock);
     const auto is_complete = [&] { return result_.has_value(); };
-    if (!completed_.wait_for(lock, answer_timeout, is_complete)) return std::nullopt;
+    const auto give_up_at = std::chrono::steady_clock::now() + answer_timeout;
+    while (!completed_.wait_for(lock, lost_check_interval, is_complete))
+      if (has_lost_member() || std::chrono::steady_clock::now() > give_up_at) return std::nullopt;
     return std::exchange(result_, std::nullopt);
   }
 
@@ -148,7 +158,8 @@ class Member {
 
 /// Runs all collectives at a member. Returns the mean times.
 Result<std::vector<double>> run_at(Member& member, Rank self,
-                                   const std::vector<CollectiveRun>& runs, bool has_fabric) {
+                                   const std::vector<CollectiveRun>& runs, bool has_fabric,
+                                   const HasLostMember& has_lost_member) {
   const Error no_answer{"a member of the collective does not answer"};
   // The members agree on one-sided writes while they send long vectors.
   for (int i = 0; has_fabric && i < 20; ++i) {
@@ -156,7 +167,8 @@ Result<std::vector<double>> run_at(Member& member, Rank self,
     warm_up.elements = std::size_t{1} << 20U;
     const auto program = std::make_shared<const collective::Program>(
         collective::make_program(warm_up.schedule, self));
-    if (!member.run(program, cut(warm_up).slices, Values(warm_up.elements))) return no_answer;
+    if (!member.run(program, cut(warm_up).slices, Values(warm_up.elements), has_lost_member))
+      return no_answer;
     std::this_thread::sleep_for(std::chrono::milliseconds{100});
   }
   std::vector<double> times;
@@ -165,7 +177,8 @@ Result<std::vector<double>> run_at(Member& member, Rank self,
         std::make_shared<const collective::Program>(collective::make_program(run.schedule, self));
     const std::uint32_t slices = cut(run).slices;
     // The first sum is not measured, but its result is checked.
-    auto values = member.run(program, slices, Values(run.elements, static_cast<float>(self + 1)));
+    auto values = member.run(program, slices, Values(run.elements, static_cast<float>(self + 1)),
+                             has_lost_member);
     if (!values) return no_answer;
     const auto members = static_cast<float>(run.schedule.members);
     const float sum = members * (members + 1) / 2;
@@ -174,7 +187,7 @@ Result<std::vector<double>> run_at(Member& member, Rank self,
     std::ranges::fill(*values, 0.0F);
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < run.times; ++i) {
-      values = member.run(program, slices, *std::move(values));
+      values = member.run(program, slices, *std::move(values), has_lost_member);
       if (!values) return no_answer;
     }
     times.push_back(seconds_since(start) / static_cast<double>(run.times));
@@ -190,6 +203,12 @@ class Connection {
   Connection& operator=(Connection&&) = delete;
   ~Connection() {
     if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  /// True if receive() would not wait.
+  [[nodiscard]] bool is_readable() const {
+    pollfd item{descriptor_, POLLIN, 0};
+    return ::poll(&item, 1, 0) > 0;
   }
 
   /// Sends a line. Returns false if the other end is closed.
@@ -269,7 +288,8 @@ void run_child(const Connection& parent, Rank self, std::size_t members,
     addresses.push_back(*std::move(address));
   }
   member.connect(addresses);
-  const auto times = run_at(member, self, runs, provider.has_value());
+  const auto times =
+      run_at(member, self, runs, provider.has_value(), [&] { return parent.is_readable(); });
   (void)parent.send(times ? "done" : times.error().message);
   (void)parent.receive();  // others may still need what was sent last
 }
@@ -297,12 +317,25 @@ Result<std::vector<double>> run_collectives(std::size_t members,
     for (const std::string& address : addresses)
       if (!child.send(address)) return Error{"a process of the collective has ended"};
   member.connect(addresses);
-  auto times = run_at(member, 0, runs, provider.has_value());
-  if (!times) return times;
-  for (const Connection& child : children.connections()) {
+  // A child says "done", or why it failed. It may be done before this process is.
+  std::optional<Error> failure;
+  const auto take_answer = [&](const Connection& child) {
     const auto answer = child.receive();
-    if (answer != "done") return Error{answer ? *answer : "a process of the collective has ended"};
-  }
+    if (answer != "done" && !failure)
+      failure = Error{answer ? *answer : "a process of the collective has ended"};
+  };
+  std::vector<const Connection*> running;
+  for (const Connection& child : children.connections()) running.push_back(&child);
+  auto times = run_at(member, 0, runs, provider.has_value(), [&] {
+    std::erase_if(running, [&](const Connection* child) {
+      if (!child->is_readable()) return false;
+      take_answer(*child);
+      return true;
+    });
+    return failure.has_value();
+  });
+  if (times) std::ranges::for_each(running, [&](const Connection* child) { take_answer(*child); });
+  if (failure) return *failure;
   return times;
 }
 
