@@ -31,14 +31,14 @@ struct Fluent {
   /// Returns `unlimited`, which stands for infinity, if no worker ever pauses; nullopt if the
   /// fastest worker may pass by chance, however far ahead it is.
   [[nodiscard]] std::optional<Step> max_lag() const {
-    if (probability <= 0) return unlimited;
+    if (probability <= 0 || staleness >= unlimited) return unlimited;
     return probability >= 1 ? std::optional{staleness} : std::nullopt;
   }
 
   /// Returns nullopt even with probability 1, because a worker that sees a faster one passes with
   /// any lag.
   [[nodiscard]] std::optional<Step> max_lag_in_sample() const {
-    return probability <= 0 ? std::optional{unlimited} : std::nullopt;
+    return max_lag() >= unlimited ? std::optional{unlimited} : std::nullopt;
   }
 
   [[nodiscard]] Step run_to(const Pace& own, std::span<const Pace> others) const {

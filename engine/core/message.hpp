@@ -179,9 +179,13 @@ struct WorkerStatus {
   Step step = 0;
   /// The highest step of which the sender, as an owner, holds an update of any worker.
   Step held = 0;
+  /// As Ended::leaves, if its worker has ended.
+  bool leaves = false;
 
   static constexpr std::string_view name = "worker-status";
-  static constexpr auto fields(auto& m) { return std::tie(m.member, m.phase, m.step, m.held); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.member, m.phase, m.step, m.held, m.leaves);
+  }
 };
 
 constexpr WorkerStatus::Phase last_of(WorkerStatus::Phase) { return WorkerStatus::Phase::ended; }

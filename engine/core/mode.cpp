@@ -38,6 +38,10 @@ Result<void> check(Mode mode, const barrier::Barrier& barrier, const barrier::Re
                  " needs to see every worker's step, which no one does in " + print(mode) +
                  " mode; valid there: " + distributed_barriers(workers) + "or use " +
                  std::string{alternative}};
+  constexpr barrier::Recheck::Duration automatic = barrier::Recheck::automatic;
+  const auto interval = recheck.interval.value_or(automatic);
+  if (interval != automatic && interval.count() <= 0)
+    return Error{"recheck: the interval must be longer than 0; valid: interval:5ms, interval:auto"};
   if (!keeps_steps_centrally(mode) && recheck.arrival)
     return Error{"recheck arrival works in central mode only; valid in " + print(mode) +
                  " mode: notify, interval:5ms, notify+interval:auto"};

@@ -40,6 +40,7 @@ TEST(Fluent, IsSspWithProbabilityOneAndAspWithZero) {
   EXPECT_EQ(promised_floor({Fluent{3, 0.9}}, 20), std::nullopt);
   EXPECT_FALSE(needs_every_step({Fluent{3, 0}}));
   EXPECT_TRUE(needs_every_step({Fluent{3, 0.1}}));
+  EXPECT_TRUE(always_passes({Fluent{unlimited, 0.5}})) << "s=inf";
 }
 
 /// Over all workers nobody is further ahead of the slowest than the fastest, so p=1 is SSP. Over a

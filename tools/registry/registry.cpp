@@ -38,8 +38,16 @@ Result<void> check_flow(const program::FlowEntry& flow) {
 }  // namespace
 
 Result<void> Registry::check() const {
-  for (const auto& entry : barriers_)
+  for (const auto& entry : barriers_) {
+    const std::string& label = entry.rule.label;
     if (auto valid = barrier::check(entry.rule); !valid) return valid;
+    const auto is_taken = [&](const auto& other) {
+      return &other != &entry && (other.rule.label == label || other.rule.label == "p" + label);
+    };
+    if (std::ranges::any_of(barriers_, is_taken))
+      return Error{"the label '" + label + "' of your predicate, or that of its sampled form, 'p" +
+                   label + "', is that of another one; valid: each once"};
+  }
   const auto is_separator = [](unsigned char c) { return c <= ' ' || c > '~' || c == ','; };
   for (const auto& entry : actors_) {
     const auto refuse = [&](const std::string& why) {

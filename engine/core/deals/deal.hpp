@@ -74,8 +74,13 @@ struct Deal {
   /// Ascending by id.
   std::vector<DealtWorker> workers = {};
   std::vector<models::FormerDeal> former = {};
+  /// The highest step of which a member holds an update of a worker that is gone. In modes without
+  /// a coordinator, a worker that begins before any other goes on from it.
+  Step reached = 0;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.number, m.workers, m.former); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.number, m.workers, m.former, m.reached);
+  }
   bool operator==(const Deal&) const = default;
 };
 
@@ -199,6 +204,8 @@ struct DealPart {
   Step common_first_step = 0;
   /// The number of samples that the worker takes at a step; 0 unless batches are dynamic.
   std::uint64_t batch = 0;
+  /// As Deal::reached.
+  Step reached = 0;
 };
 
 }  // namespace starling::core

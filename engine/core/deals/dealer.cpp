@@ -202,6 +202,8 @@ Deal Dealer::next_deal(const Configuration& configuration) const {
                               .incarnation = member.incarnation,
                               .first_step = report.begun,
                               .first_samples = report.samples_in_all});
+    for (const WorkerProgress& gone : report.progress)
+      next.reached = std::max(next.reached, gone.step);
   }
   if (options_.dynamic) size_batches(next);
   if (latest.workers.empty() || !deals_samples()) return next;
@@ -263,7 +265,8 @@ std::optional<DealPart> Dealer::part_of(MemberId worker) {
   DealPart dealt{.index = static_cast<std::uint32_t>(part - workers.begin()),
                  .count = static_cast<std::uint32_t>(workers.size()),
                  .steps_max = options_.steps_max,
-                 .batch = part->batch};
+                 .batch = part->batch,
+                 .reached = deal_->reached};
   for (const DealtWorker& other : workers)
     dealt.common_first_step = std::max(dealt.common_first_step, other.first_step.value_or(0));
   if (!deals_samples()) return dealt;

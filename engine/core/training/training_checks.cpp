@@ -18,6 +18,7 @@ bool has_valid_workers(const MessageScope& scope, const Deal& deal) {
   return std::ranges::adjacent_find(deal.workers, std::greater_equal<>{}, &DealtWorker::id) ==
              deal.workers.end() &&
          (deal.workers.empty() || deal.workers.back().id < scope.members_max) &&
+         deal.reached < barrier::finished &&
          std::ranges::all_of(deal.workers, [](const DealtWorker& worker) {
            return worker.first_step.value_or(0) <= barrier::finished &&
                   worker.first_samples < barrier::finished;

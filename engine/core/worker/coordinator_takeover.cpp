@@ -38,7 +38,7 @@ void Coordinator::record_status(const Context& context, const WorkerStatus& stat
   state.entering = status.phase == entering;
   state.waiting = status.phase == entering || status.phase == waiting;
   if (state.waiting) waiting_.push_back(status.member);
-  state.has_ended = status.phase == ended;
+  state.has_ended = status.phase == ended && !status.leaves;
   if (status.phase == going || status.phase == waiting) set_first_step(status.member, status.step);
 }
 

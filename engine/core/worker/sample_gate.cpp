@@ -85,6 +85,7 @@ bool SampleGate::start_draw(const Context& context) {
   if (phase_ == Phase::entering) {
     entry_step_ = 0;
     if (candidate_count() == 0) {
+      begins_first_ = true;
       phase_ = Phase::idle;
       return true;
     }
@@ -238,6 +239,7 @@ bool SampleGate::decide_entry(const Context& context) {
   if (!seen_steps_.empty() || is_certain || is_first) {
     const Step without_others = is_certain ? barrier::finished : 0;
     entry_step_ = seen_steps_.empty() ? without_others : std::ranges::min(seen_steps_);
+    begins_first_ = seen_steps_.empty() && !is_certain;
     phase_ = Phase::idle;
     return true;
   }

@@ -68,11 +68,13 @@ class SampleGate {
   /// begins at the lowest step of the drawn workers that run. If no drawn worker runs, the gate
   /// draws more workers. If no worker of the job runs, and some have ended, the joined worker
   /// begins at barrier::finished, which means that it ends. If no worker has begun yet, the worker
-  /// with the lowest id begins at step 0. A worker that ends because its node leaves counts as
-  /// ended too.
+  /// with the lowest id begins first (begins_first()). A worker that ends because its node leaves
+  /// counts as ended too.
   [[nodiscard]] bool enter(const Context& context);
   /// The step at which the worker begins. Requires: enter() or a later event has returned true.
   [[nodiscard]] Step entry_step() const noexcept { return entry_step_; }
+  /// True if this step is 0 because no worker of the job had begun.
+  [[nodiscard]] bool begins_first() const noexcept { return begins_first_; }
 
   [[nodiscard]] bool on(const Context& context, const StepAnswer& answer);
   [[nodiscard]] bool on(const Context& context, const Notice& notice);
@@ -172,6 +174,7 @@ class SampleGate {
   /// has ended, and the others have not begun.
   bool has_seen_all_ended_ = false;
   Step entry_step_ = 0;
+  bool begins_first_ = false;
   /// The workers whose answers the current draw still awaits.
   std::vector<MemberId> unanswered_;
   std::vector<Step> seen_steps_;

@@ -41,9 +41,12 @@ void Worker::enter(const Context& context) {
 }
 
 void Worker::begin_at(const Context& context, Step first) {
+  begins_first_ = gate_ && gate_->begins_first();
   // Others have ended, or it is too late to begin; the last step may still follow from a deal.
   const bool ends = first >= barrier::finished || is_last(first);
-  step_ = ends ? std::min(first, options_.last_step) : first;
+  // One that makes no step, and has no last step, stays at the step before its first.
+  const Step last = ends ? std::min(first, options_.last_step) : first;
+  if (last < barrier::finished) step_ = last;
   first_step_ = step_;
   if (options_.bsp && !ends) {
     is_entry_ = true;
@@ -73,6 +76,8 @@ void Worker::begin_step(const Context& context) {
     phase_ = Phase::held;
     return;
   }
+  if (std::exchange(begins_first_, false))
+    step_ = first_step_ = std::max(step_, part_ ? part_->reached : 0);
   if (part_ && !deal_first_step_) begin_deal(step_);
   if (step_ >= options_.last_step || has_taken_all()) return finish(context);
   step_started_at_ = context.now;
@@ -121,6 +126,8 @@ std::optional<Step> Worker::steps_begun() const noexcept {
       return step_ + 1;
     case Phase::writing:
       return is_entry_ ? std::nullopt : std::optional{step_ + 1};
+    case Phase::held:
+      return begins_first_ ? std::nullopt : std::optional{step_};
     default:
       return step_;
   }
@@ -288,7 +295,7 @@ void Worker::on(const Context& context, const Stop&) {
 }
 
 void Worker::leave(const Context& context) {
-  is_leaving_ = true;
+  is_leaving_ = !is_done();
   on(context, Stop{});
 }
 

@@ -166,7 +166,7 @@ class Worker {
   /// Returns false until the worker knows its first step and, in bulk-synchronous jobs, has
   /// announced itself.
   [[nodiscard]] bool begun() const noexcept {
-    return phase_ != Phase::idle && phase_ != Phase::entering && !is_entry_;
+    return phase_ != Phase::idle && phase_ != Phase::entering && !is_entry_ && !begins_first_;
   }
   /// Returns the number of steps that the worker has begun; nullopt until it has begun.
   [[nodiscard]] std::optional<Step> steps_begun() const noexcept;
@@ -244,6 +244,9 @@ class Worker {
   bool is_leaving_ = false;
   /// True while the worker announces itself (Enter).
   bool is_entry_ = false;
+  /// True while a worker that has joined before any other has begun waits for its deal, which says
+  /// from which step it goes on.
+  bool begins_first_ = false;
   /// The number of samples of the update that is being written.
   std::uint32_t samples_in_flight_ = 0;
   int failures_ = 0;

@@ -76,14 +76,15 @@ void Worker::notify_waiters(const Context& context) {
 }
 
 Step Worker::reported_step() const noexcept {
-  if (phase_ == Phase::entering) return not_begun;
-  return phase_ == Phase::done ? barrier::finished : step_;
+  if (phase_ == Phase::done) return barrier::finished;
+  return phase_ == Phase::entering || begins_first_ ? not_begun : step_;
 }
 
 WorkerStatus Worker::report_status() {
   run_end_ = 0;
   const auto status_in = [&](WorkerStatus::Phase phase) {
-    return WorkerStatus{options_.id, phase, step_};
+    return WorkerStatus{
+        .member = options_.id, .phase = phase, .step = step_, .leaves = is_leaving_};
   };
   switch (phase_) {
     case Phase::idle:

@@ -21,7 +21,8 @@ Deal deal() {
   return {{4, 2},
           {{1, 2, 7, 21, 640}, {3, 1, std::nullopt, 43}},
           {{.first_epoch = 1, .batch = 32, .samples = 96, .taken = {{3, 0}, {0, 40}}},
-           {.first_epoch = 2, .taken = {{1, 0}, {0, 4}}, .sizes = {24, 40}}}};
+           {.first_epoch = 2, .taken = {{1, 0}, {0, 4}}, .sizes = {24, 40}}},
+          22};
 }
 
 /// Returns a tensor with values that travel in a compact form.
@@ -130,8 +131,8 @@ std::vector<PeerMessage> other_example_messages() {
       Arrived{3, 18, true},
       Arrived{3, 18, false, barrier::Descent{0.5, -0.25}},
       Proceed{18, 25, 17, 4},
-      WorkerStatus{3, WorkerStatus::Phase::waiting, 18, 0},
-      WorkerStatus{9, WorkerStatus::Phase::idle, 0, 1234567890123},
+      WorkerStatus{3, WorkerStatus::Phase::waiting, 18, 0, false},
+      WorkerStatus{9, WorkerStatus::Phase::ended, 0, 1234567890123, true},
       Stop{},
       BatchDone{3, 18},
       HandIn{18},

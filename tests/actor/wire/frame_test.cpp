@@ -170,8 +170,8 @@ TEST(Frame, IsRefusedIfItsTrafficClassIsInvalid) {
 TEST(Frame, IsRefusedIfTheWorkersPhaseIsUnknown) {
   const core::PeerMessage status = core::WorkerStatus{3, core::WorkerStatus::Phase::ended, 18, 17};
   ReceivedFrame frame{encode(job, node, envelope_of(&status))};
-  // Two steps follow the phase.
-  std::byte& phase = frame.head[frame.head.size() - 1 - 2 * sizeof(core::Step)];
+  // Two steps and a bool follow the phase.
+  std::byte& phase = frame.head[frame.head.size() - 2 - 2 * sizeof(core::Step)];
   ASSERT_EQ(phase, std::byte{4});
   phase = std::byte{5};
   EXPECT_EQ(error_of(frame.view()), "a frame holds an unknown enumerator");

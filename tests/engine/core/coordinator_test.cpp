@@ -156,6 +156,24 @@ TEST(Coordinator, LetsAWorkerThatJoinsAfterTheLastOneLeftBeginAtItsStep) {
   }
 }
 
+TEST(Coordinator, KnowsAfterATakeoverThatAWorkerEndsBecauseItLeaves) {
+  for (const bool leaves : {false, true}) {
+    Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}}};
+    core.take_over({0}, {2});
+    Random random{1};
+    Effects effects;
+    const Context context{1ms, random, effects};
+    using enum WorkerStatus::Phase;
+    core.on(context, WorkerStatus{.member = 0, .phase = ended, .step = 4, .leaves = leaves});
+    core.on(context, WorkerStatus{.member = 2, .held = 4});
+    core.on_members(context, {}, {1});
+    core.on(context, WorkerStatus{.member = 1, .phase = entering});
+    ASSERT_EQ(effects.size(), 1U);
+    const Message& message = std::get<Send>(effects.front()).message;
+    EXPECT_EQ(std::get<Proceed>(message).step, leaves ? Step{4} : barrier::finished);
+  }
+}
+
 TEST(CoordinatorDeathTest, EndsTheProgramIfItsBarrierIsViolated) {
   Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}}};
   add_initial_workers(core, {0, 0});

@@ -63,6 +63,14 @@ TEST(Mode, RefusesRecheckAtArrivalsWithoutACoordinator) {
             "interval:5ms, notify+interval:auto");
 }
 
+TEST(Mode, RefusesRechecksWithoutTimeBetweenThem) {
+  for (const Mode mode : {Mode::central, Mode::hybrid, Mode::peer})
+    for (const int ns : {0, -5})
+      EXPECT_EQ(refusal(mode, barrier::sampled(barrier::Bsp{}, 2),
+                        {.interval = std::chrono::nanoseconds{ns}}),
+                "recheck: the interval must be longer than 0; valid: interval:5ms, interval:auto");
+}
+
 TEST(Mode, RefusesWeightsWhereACoordinatorDraws) {
   for (const char* text : {"pssp:s=4,beta=2,draw=availability", "pbsp:beta=7,draw=speed"})
     for (const Mode mode : {Mode::hybrid, Mode::peer})

@@ -103,6 +103,16 @@ TEST(Registry, ABarrierThatHidesABuiltInOneIsRefusedWhateverTheCommand) {
             "other\n");
 }
 
+TEST(Registry, TwoBarriersCannotHaveOneName) {
+  const auto rule = [](const char* label) {
+    return barrier::Predicate::make(
+        label, [](barrier::Step, std::span<const barrier::Step>) { return true; });
+  };
+  for (const char* second : {"half", "phalf"})
+    EXPECT_FALSE(Registry{}.barrier(rule("half")).barrier(rule(second)).check()) << second;
+  EXPECT_TRUE(Registry{}.barrier(rule("half")).barrier(rule("most")).check());
+}
+
 TEST(Registry, AnIndivisibleTypeIsTrainedOnWhole) {
   const Registry registry = user_registry();
   const auto undivided = load_data(registry, {.data = "whole"});

@@ -84,6 +84,16 @@ TEST(Dealer, DealsWhatADeadWorkerLeft) {
   EXPECT_EQ(std::set<models::DealtSample>(all.begin(), all.end()).size(), samples);
 }
 
+TEST(Dealer, SaysHowFarThoseHaveGotThatAreGone) {
+  Dealer dealer{options()};
+  const Configuration now = configuration_of(2, members_of({1, 2}));
+  DealReport own = report(2, dealer.deal(), 3, 3);
+  own.progress = {{.worker = {0, 1}, .step = 14, .samples = 28}};
+  const auto next = deal(dealer, now, {{1, own}, {2, report(2, dealer.deal(), 4, 4)}});
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->reached, 14U);
+}
+
 TEST(Dealer, TheLatestDealThatAnyMemberKnowsCounts) {
   Dealer dealer{options()};
   const Deal first = dealer.deal();

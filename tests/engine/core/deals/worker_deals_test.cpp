@@ -210,6 +210,38 @@ TEST_F(WorkerDeals, AJoinerEndsIfAllOthersHaveEnded) {
   EXPECT_TRUE(has_ended());
 }
 
+TEST_F(WorkerDeals, AJoinerThatEndsAtOnceHasMadeNoStep) {
+  begin(barrier::unlimited, Kind::joiner);
+  run([](Worker& worker, const Context& context) {
+    worker.on(context, Proceed{barrier::finished, barrier::finished});
+  });
+  EXPECT_TRUE(has_ended());
+  EXPECT_EQ(worker_->step(), 0U);
+}
+
+/// All workers of the job have died, and no coordinator knows how far they were.
+TEST_F(WorkerDeals, AJoinerWithoutOthersGoesOnWhereTheJobWas) {
+  WorkerOptions options;
+  options.last_step = 20;
+  options.central = false;
+  options.barrier = {barrier::Asp{}};
+  options.workers = std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0});
+  options.joins = options.awaits_deal = true;
+  worker_.emplace(options);
+  run([](Worker& worker, const Context& context) { worker.start(context); });
+  EXPECT_TRUE(worker_->is_held());
+  EXPECT_EQ(worker_->steps_begun(), std::nullopt);
+  run([](Worker& worker, const Context& context) { worker.on(context, StepQuery{1, 1}); });
+  const Message& answer = std::get<Send>(effects_.at(0)).message;
+  EXPECT_EQ(std::get<StepAnswer>(answer).step, not_begun);
+  run([](Worker& worker, const Context& context) {
+    DealPart part;
+    part.reached = 14;
+    worker.on_deal(context, part);
+  });
+  EXPECT_EQ(reading(), 14U);
+}
+
 TEST_F(WorkerDeals, AWorkerThatStoppedBeforeItsDealCameHasTakenNothingOfIt) {
   begin(9);
   worker_->hold();
