@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "starling/base/utc.hpp"
+#include "starling/engine/core/member/message_validator.hpp"
 
 namespace starling::actor {
 
@@ -148,6 +149,9 @@ void ClusterJob::note_gone(const core::WorkerProgress& gone) {
 }
 
 void ClusterJob::note(const wire::JobStatus& other) {
+  // Members here that have failed while they were cut off learn of no later configuration.
+  if (core::may_follow(*configuration(), other.configuration, LocalJobOptions{}.members_max))
+    adopt_if_later(other.configuration);
   const auto has_room_for = [&](const core::MemberIncarnation& worker) {
     return workers_.size() < workers_known_max || workers_.contains(worker);
   };
@@ -176,13 +180,8 @@ void ClusterJob::give_up(std::string reason) {
 }
 
 core::ConfigurationPtr ClusterJob::refresh_configuration() {
-  auto latest = local_->configuration();
-  const std::lock_guard lock{mutex_};
-  if (latest && latest->epoch > configuration_->epoch) {
-    configuration_ = std::move(latest);
-    for (const core::Member& member : configuration_->members) routes_[member.id] = member.node;
-  }
-  return configuration_;
+  if (auto latest = local_->configuration()) adopt_if_later(std::move(latest));
+  return configuration();
 }
 
 wire::JobStatus ClusterJob::status() {

@@ -253,6 +253,12 @@ class ClusterJob {
            "; valid: a new job, or one that resumes from a checkpoint";
   }
 
+  void adopt_if_later(core::ConfigurationPtr other) {
+    const std::lock_guard lock{mutex_};
+    if (other->epoch <= configuration_->epoch) return;
+    configuration_ = std::move(other);
+    for (const core::Member& member : configuration_->members) routes_[member.id] = member.node;
+  }
   /// Gives the job up in the current configuration.
   void give_up(std::string reason);
 

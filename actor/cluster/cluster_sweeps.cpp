@@ -17,7 +17,10 @@ void ClusterNode::Impl::sweep_jobs() {
   requests_.fail_requests_to([this](NodeId node) { return is_gone(node); });
   submissions_.remove_gone_nodes();
   for (auto& [id, job] : all_jobs()) {
-    job->report_liveness([this](NodeId node) { return nodes_.is_believed_live(node, now()); });
+    // Members must reach each other themselves: a node that only others reach counts as dead here.
+    job->report_liveness([this](NodeId node) {
+      return membership_->is_silent(node) ? false : nodes_.is_believed_live(node, now());
+    });
     const auto reports = job->local().reports();
     job->update_progress(reports);
     for (const std::string& why : job->take_failures(reports)) log_for_job(id, "failed: " + why);
@@ -47,10 +50,21 @@ std::string ClusterNode::Impl::name_of(NodeId node) const {
 }
 
 void ClusterNode::Impl::rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports) {
+  // A member that was cut off for long has failed: it does not learn that the others go on.
+  const core::ConfigurationPtr latest = job.configuration();
+  const auto is_left_behind = [&](const actor::MemberReport& report) {
+    return report.state == actor::MemberReport::State::failed &&
+           latest->is_or_was_member(report.member, report.incarnation) &&
+           !latest->contains(report.member, report.incarnation);
+  };
   std::vector<core::MemberId> excluded;
   for (const auto& report : reports)
-    if (report.state == actor::MemberReport::State::excluded) excluded.push_back(report.member);
+    if (report.state == actor::MemberReport::State::excluded || is_left_behind(report))
+      excluded.push_back(report.member);
   if (excluded.empty()) return;
+  // While one of the members does not reach this node, the others would remove its members again.
+  for (const core::Member& member : job.configuration()->members)
+    if (membership_->is_silent(member.node)) return;
   log_for_job(job.id(), "members here were declared dead; joining again");
   job.local().end_members(excluded);  // first: a new member may get the id of one of them
   job.rejoin(excluded, random_);

@@ -94,7 +94,12 @@ class ConfigurationPlanner {
     for (const Member& joiner : pending_.joins) {
       const auto position = std::ranges::lower_bound(members_, joiner.id, {}, &Member::id);
       if (position != members_.end() && position->id == joiner.id) continue;  // is a member already
-      if (!now_.is_or_was_member(joiner.id, joiner.incarnation)) members_.insert(position, joiner);
+      if (now_.is_or_was_member(joiner.id, joiner.incarnation)) continue;
+      // Another member of its node may have been made an owner before this one asked to join.
+      const bool has_owner = std::ranges::any_of(members_, [&](const Member& other) {
+        return other.owns && other.node != 0 && other.node == joiner.node;
+      });
+      members_.insert(position, joiner)->owns = joiner.owns && !has_owner;
     }
     for (const Member& member : members_)
       if (member.owns && !is_among(pending_.leaves, member.id)) eligible_.push_back(member.id);

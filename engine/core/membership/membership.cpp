@@ -47,6 +47,7 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
     const bool was_dead = known != nullptr && known->record.state == NodeState::dead;
     learn(context, {from, from.id}, Source::gossip);
     resolve_name_conflict(context, from);
+    if (NodeEntry* sender = nodes_.find(from.id)) sender->relayed_probes = 0;
     const std::size_t count = std::min(message.updates.size(), updates_max);
     for (std::size_t i = 0; i < count; ++i) learn(context, message.updates[i], Source::gossip);
     std::visit([&](const auto& body) { receive(context, from, body); }, message.body);
@@ -193,6 +194,8 @@ void Membership::receive(const MembershipContext& context, const NodeRecord& fro
                          const PingAck& ack) {
   if (probe_ && ack.sequence == probe_->sequence) {
     if (from.id == probe_->target || probe_->has_helper(from.id)) {
+      NodeEntry* target = nodes_.find(probe_->target);
+      if (target != nullptr && from.id != probe_->target) ++target->relayed_probes;
       probe_.reset();
       if (health_score_ > 0) --health_score_;
     }

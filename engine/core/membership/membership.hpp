@@ -169,6 +169,12 @@ class Membership {
   /// or partitioned itself, and rises with each such sign.
   [[nodiscard]] unsigned health_score() const noexcept { return health_score_; }
   [[nodiscard]] const MembershipCounts& counts() const noexcept { return counts_; }
+  /// True if other nodes reach this one, but it receives nothing from it itself: only helpers have
+  /// answered the last probes of it. The node is alive, and gossip says nothing of this.
+  [[nodiscard]] bool is_silent(NodeId id) const {
+    const NodeEntry* entry = nodes_.find(id);
+    return entry != nullptr && entry->relayed_probes >= relayed_probes_max;
+  }
 
  private:
   /// The probe of the current interval.
@@ -204,6 +210,8 @@ class Membership {
   static constexpr std::size_t relays_max = 1024;
   /// In each probe interval at most this many suspects are pinged before a node is probed.
   static constexpr std::size_t pinged_suspects_max = 3;
+  /// A node is silent after this many probes in a row that only helpers have answered.
+  static constexpr unsigned relayed_probes_max = 3;
   /// At most this many join attempts are kept; a further one replaces the oldest.
   static constexpr std::size_t join_attempts_max = 64;
   /// A message received within this time after an event may have been sent before the event.

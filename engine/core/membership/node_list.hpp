@@ -30,6 +30,9 @@ struct NodeEntry {
   std::vector<NodeId> suspected_by = {};
   /// When this node last received a message from it; kept only for nodes with a name.
   Time received_at{};
+  /// How many probes of this node in a row only helpers have answered, without a message from the
+  /// node to this one since.
+  unsigned relayed_probes = 0;
   /// The node that reported its state.
   NodeId reported_by = 0;
   /// Its position in NodeList::live() or dead().

@@ -163,6 +163,27 @@ TEST(Configuration, HasAtLeastAsManyOwnersAsCopiesAndAsRequested) {
       5U);
 }
 
+/// Workers 8 and 9 of node 6 ask to join. If the request of 9, which is to own, comes later, 8
+/// owns.
+TEST(Configuration, JoiningNodeGetsOneOwnerInWhateverOrderItsMembersJoin) {
+  const Member worker{8, 1, true, false, 6};
+  const Member owner{9, 1, true, true, 6};
+  const PendingChanges wanted{.replication_factor = 2, .owners = 6};
+  const auto join = [&](Configuration current, const Member& member) {
+    PendingChanges pending = wanted;
+    pending.joins = {member};
+    return apply_until_stable(std::move(current), pending);
+  };
+  const auto all = apply_until_stable(five_nodes(2), wanted);
+  ASSERT_EQ(owners_in(all).size(), 5U);
+  auto owners = owners_in(all);
+  owners.insert(8);
+  EXPECT_EQ(owners_in(join(join(all, worker), owner)), owners);
+  owners.erase(8);
+  owners.insert(9);
+  EXPECT_EQ(owners_in(join(join(all, owner), worker)), owners);
+}
+
 TEST(Configuration, LetsAllOwnersLeaveIfOtherMembersCanOwn) {
   const auto after = apply_until_stable(five_nodes(2), {.leaves = {3, 4, 5, 6}});
   EXPECT_EQ(owners_in(after), (std::set<MemberId>{1, 2}));

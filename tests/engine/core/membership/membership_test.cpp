@@ -13,6 +13,22 @@ namespace {
 
 // --- joining ------------------------------------------------------------------------------------
 
+TEST_F(MembershipTest, NamesANodeThatOnlyOthersReach) {
+  for (const NodeId id : {1, 2}) receive(id);
+  for (int i = 0; i < 40; ++i) {
+    clear_effects();
+    advance(50ms);
+    answer_as(2);
+    for (const auto& send : sent_to<PingRequest>(2))
+      receive(2, PingAck{std::get<PingRequest>(send.message.body).sequence});
+  }
+  EXPECT_EQ(state(1), NodeState::alive);
+  EXPECT_TRUE(membership_->is_silent(1));
+  EXPECT_FALSE(membership_->is_silent(2));
+  receive(1);
+  EXPECT_FALSE(membership_->is_silent(1));
+}
+
 TEST_F(MembershipTest, HasJoinedAtOnceWithoutSeedNodes) {
   EXPECT_TRUE(membership_->joined());
   advance(5s);
