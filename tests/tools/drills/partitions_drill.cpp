@@ -1,5 +1,6 @@
 /// Partitions the network of nodes that train.
 #include <algorithm>
+#include <functional>
 
 #include "tests/tools/drills/drills.hpp"
 
@@ -21,12 +22,16 @@ class Partitions : public Drill {
     }
   }
 
-  /// Partitions the network for 8 s while a job trains, then heals it.
   void run_partition(const std::vector<std::size_t>& minority, bool is_one_way) {
+    run_cut([&] { partition(minority, is_one_way); });
+  }
+
+  /// Calls `cut` while a job trains on five nodes, and heals the network after 8 s.
+  void run_cut(const std::function<void()>& cut) {
     ASSERT_NO_FATAL_FAILURE(start_on_hosts(5));
     if (IsSkipped()) return;
     ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1200));
-    partition(minority, is_one_way);
+    cut();
     fleet_->watch(8s);
     pause_ = fleet_->longest_pause();
     for (std::size_t node = 0; node < 5; ++node)
@@ -73,6 +78,13 @@ TEST_P(Partitions, OfTwoNodesLoseNothing) {
 
 TEST_P(Partitions, OfTwoNodesInOneDirectionLoseNothing) {
   ASSERT_NO_FATAL_FAILURE(run_partition({3, 4}, true));
+}
+
+/// Nobody takes a node for dead, because the other nodes reach both of the pair.
+TEST_P(Partitions, OfOnePairOfNodesStopTheOthersForSecondsOnly) {
+  ASSERT_NO_FATAL_FAILURE(run_cut([&] { fleet_->hosts().cut(3, 4); }));
+  if (IsSkipped()) return;
+  EXPECT_LE(pause_, 4s);
 }
 
 }  // namespace
