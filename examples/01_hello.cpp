@@ -25,6 +25,8 @@ int main() {
   options.job.steps = 200;
   const auto outcome = actor::train(model, data.train, &data.test, options);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().message.c_str()), 1;
+  if (outcome->end == actor::Outcome::End::failed)
+    return std::fprintf(stderr, "%s\n", outcome->error.c_str()), 1;
 
   std::printf("2 workers made %lu updates: the test loss is %.4f\n",
               static_cast<unsigned long>(outcome->last.updates), outcome->last.test[0].value);

@@ -68,6 +68,8 @@ int main() {
   options.epochs = 20;
   const auto outcome = actor::train(model, data.train, &data.test, options);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().message.c_str()), 1;
+  if (outcome->end == actor::Outcome::End::failed)
+    return std::fprintf(stderr, "%s\n", outcome->error.c_str()), 1;
 
   models::Arena arena;
   const std::vector<float> zero(model.features);

@@ -84,6 +84,8 @@ int main() {
   options.epochs = 4;
   const auto outcome = actor::train(RingModel{}, train, &test, options);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().message.c_str()), 1;
+  if (outcome->end == actor::Outcome::End::failed)
+    return std::fprintf(stderr, "%s\n", outcome->error.c_str()), 1;
   const double accuracy = outcome->last.test[1].value;
   std::printf("%.0f %% of 2000 unseen points: %s\n", 100 * accuracy,
               accuracy > 0.98 ? "the model tells rings apart" : "that is too few");

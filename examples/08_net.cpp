@@ -34,6 +34,8 @@ int main() {
   options.job.steps = 300;
   const auto outcome = actor::train(net, data.train, &data.test, options);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().message.c_str()), 1;
+  if (outcome->end == actor::Outcome::End::failed)
+    return std::fprintf(stderr, "%s\n", outcome->error.c_str()), 1;
 
   std::printf("a net of %lu parameters made %lu updates and reads %.0f %% of the digits\n",
               static_cast<unsigned long>(models::total_size(net.parameters())),

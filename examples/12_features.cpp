@@ -140,6 +140,7 @@ Result<Accuracy> learn(const flow::Set<std::string>& lines) {
   options.epochs = 5;
   const auto outcome = actor::train(*model, *train, nullptr, options);
   if (!outcome) return outcome.error();
+  if (outcome->end == actor::Outcome::End::failed) return Error{outcome->error};
 
   const flow::Predictor predictor{*model, actor::parameters_of(*model, options, *outcome), *train};
   const auto count_right = [](Accuracy sum, const std::pair<Sample, float>& bird) {

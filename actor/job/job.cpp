@@ -72,12 +72,13 @@ class JobRunner {
   Outcome run() {
     spawn_members();
     const auto model = system_.spawn<LocalOwners>(answerers());
+    const auto job = system_.spawn<LocalJobHandle>(directory_->observer);
     job_context_->start = job_context_->clock->now();
     // No actor starts before all have the directory.
     actor::post(directory_->observer, actor::DirectoryPtr{directory_});
     for_each_member(
         [&](const MemberActor& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
-    if (call_on_start(model)) {
+    if (call_on_start(model, job)) {
       actor::post(directory_->observer, actor::start_atom_v);
       for_each_member([](const MemberActor& member) { actor::post(member, actor::start_atom_v); });
     }
@@ -89,6 +90,7 @@ class JobRunner {
     actor::post(directory_->observer, actor::quit_atom_v);
     for_each_member([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
     caf::anon_send_exit(model, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(job, caf::exit_reason::user_shutdown);
     directory_.reset();
     run_until([this] { return system_.registry().running() == 0; });
     return outcome;
@@ -105,14 +107,14 @@ class JobRunner {
   }
 
   /// Calls on_start. Returns false if it threw, which ends the job.
-  bool call_on_start(const MemberHandle& model) {
+  bool call_on_start(const MemberHandle& model, const JobHandle& job) {
     if (!options_.on_start) return true;
     auto actors = std::make_shared<JobActors>();
     actors->workers.assign(directory_->workers.begin(), directory_->workers.end());
     actors->owners.assign(directory_->owners.begin(), directory_->owners.end());
     actors->coordinator = directory_->coordinator;
     actors->model = model;
-    actors->job = directory_->observer;
+    actors->job = job;
     actor::post(directory_->observer, actor::JobActorsPtr{actors});
     const auto fault = run_catching([&] { options_.on_start(actors, system_); });
     if (fault)
@@ -219,6 +221,32 @@ class JobRunner {
   /// Declared last so that it is destroyed first: its destructor waits for all actors.
   caf::actor_system system_;
 };
+
+/// Refuses states that are not those of all ranges of the layout, for example because they are of
+/// another model, or because another number of owners has divided it differently.
+Result<void> check_fits(const core::Layout& layout, const core::Applier& applier,
+                        std::size_t workers, const std::vector<core::RangeState>& states) {
+  if (states.size() != layout.ranges.size())
+    return Error{"holds " + std::to_string(states.size()) +
+                 " ranges; valid: " + std::to_string(layout.ranges.size()) +
+                 ", which depends on the model and the number of owners"};
+  for (const core::RangeState& state : states) {
+    if (state.ledger.size() > workers)
+      return Error{"holds steps of " + std::to_string(state.ledger.size()) +
+                   " workers; valid: up to " + std::to_string(workers) +
+                   ", as reset_ledgers() makes it"};
+    if (state.range >= layout.ranges.size())
+      return Error{"holds range " + std::to_string(state.range) + "; valid: up to " +
+                   std::to_string(layout.ranges.size() - 1)};
+    const std::size_t count = layout.ranges[state.range].count;
+    if (!core::fits(layout, applier, state))
+      return Error{"holds range " + std::to_string(state.range) + " with " +
+                   std::to_string(state.value.count) + " elements and " +
+                   std::to_string(state.slots.count) + " of the optimizer's state; valid: " +
+                   std::to_string(count) + " and " + std::to_string(count * applier.slots())};
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -329,12 +357,17 @@ Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
                         core::ApplierPtr applier, std::vector<core::RangeState> initial_states,
                         core::DealOptions deal) {
   if (auto valid = check(options); !valid) return std::move(valid).error();
+  if (options.steps == barrier::unlimited && !options.time && options.evaluate_every == 0)
+    return Error{
+        "the job would never end: it is not evaluated before its end, so until and stop_when "
+        "have no effect; valid: evaluate_every above 0, epochs, steps or a time (seconds)"};
   if (auto valid = check_initial_states(options, initial_states); !valid)
     return std::move(valid).error().within("the saved state");
   if (!deal.by_samples)
     if (auto valid = core::check_hand_ins_without_samples(options.barrier); !valid)
       return std::move(valid).error();
-  STARLING_CHECK(initial_states.size() == task->layout().ranges.size());
+  if (auto valid = check_fits(task->layout(), *applier, options.workers, initial_states); !valid)
+    return std::move(valid).error().within("the saved state");
   STARLING_CHECK(options.timeline == nullptr ||
                  options.timeline->workers().size() == options.workers);
   keep_freed_memory();

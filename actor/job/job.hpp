@@ -230,8 +230,8 @@ struct Outcome {
   std::string error;
   /// The progress at the end.
   Progress last;
-  /// The states of all ranges, by range. After a failure, their states before it; empty if an owner
-  /// was lost.
+  /// The states of all ranges, by range. After a failure, their states before it, which may not be
+  /// finite; empty if an owner was lost.
   std::vector<core::RangeState> model;
   /// If batches are dynamic or workers hand in early, in one process: the last deals, the latest
   /// one last.

@@ -71,6 +71,25 @@ class RemoteMember : public MemberHandle::base {
   std::function<MemberActor()> find_relay_;
 };
 
+/// Stands for a job in one process. It passes messages on to the observer, which has a thread of
+/// its own: an actor system does not end while anybody holds a handle of an actor with a thread.
+class LocalJobHandle : public JobHandle::base {
+ public:
+  LocalJobHandle(caf::actor_config& config, ObserverActor observer)
+      : JobHandle::base(config), observer_(std::move(observer)) {}
+
+  void on_exit() override { observer_ = ObserverActor{}; }
+
+  JobHandle::behavior_type make_behavior() override {
+    return {
+        [this](const core::Stop& stop) { actor::send(this, observer_, stop); },
+        [this](actors_atom) -> Answer<JobActorsPtr> { return delegate(observer_, actors_atom_v); }};
+  }
+
+ private:
+  ObserverActor observer_;
+};
+
 /// Stands for all owners of a job in one process. It passes a question for values to the owner of
 /// the range; the owner's answer goes to the requester directly.
 class LocalOwners : public MemberHandle::base {

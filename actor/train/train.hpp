@@ -120,12 +120,14 @@ requires models::Model<M, D>
                                     std::type_identity_t<const D*> test,
                                     const TrainOptions& options);
 
-/// Returns the model's parameters at the end of the job, as one vector.
+/// Returns the model's parameters at the end of the job, as one vector; empty if the job has lost
+/// them (Outcome::model).
 template <class M>
 [[nodiscard]] std::vector<typename M::Scalar> parameters_of(const M& model,
                                                             const TrainOptions& options,
                                                             const Outcome& outcome) {
   using T = typename M::Scalar;
+  if (outcome.model.empty()) return {};
   return to_vector<T>(layout_of<T>(model.parameters(), options.job), outcome.model);
 }
 

@@ -44,6 +44,14 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
   if (options.dynamic_batches && options.batch < options.job.workers)
     return models::small_total_error(options.batch, options.job.workers);
   if (data.size() == 0) return Error{"the training data has no samples"};
+  constexpr std::uint64_t samples_max = UINT32_MAX;
+  for (const std::uint64_t size : {data.size(), test != nullptr ? test->size() : 0})
+    if (size > samples_max)
+      return Error{"the data has " + std::to_string(size) + " samples; valid: up to " +
+                   std::to_string(samples_max)};
+  if (options.dynamic_batches && options.batch > samples_max)
+    return Error{"batch=" + std::to_string(options.batch) + ": dynamic batches have up to " +
+                 std::to_string(samples_max) + " samples in all"};
   const auto parameters = model.parameters();
   if (parameters.empty()) return Error{"the model has no parameters: there is nothing to train"};
   if (auto valid = models::check(parameters); !valid) return std::move(valid).error();
@@ -101,6 +109,10 @@ template <class M, class D>
 requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data,
                                                    std::type_identity_t<const D*> test,
                                                    const TrainOptions& options) {
+  const bool is_endless = options.job.steps == barrier::unlimited && !options.epochs &&
+                          !options.job.time && !options.job.stop_when;
+  if (is_endless && options.job.until && (test == nullptr || test->size() == 0))
+    return Error{"the job would never end: until needs test data, and there is none"};
   auto assignment = assign_training(model, data, test, options);
   if (!assignment) return std::move(assignment).error();
   return run_job(assignment->job, std::move(assignment->task), std::move(assignment->applier),

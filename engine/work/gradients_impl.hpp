@@ -27,8 +27,15 @@ auto Gradients<M, D>::plan(MemberId worker, Step step, const WorkShare& share) c
   if constexpr (models::RowSparseModel<M, D>) {
     std::vector<std::uint32_t> batch;
     batch_of(worker, step, share, batch);
-    const auto touched = model_.touched(data_, batch);
-    check_touched(touched);
+    // A step without samples touches no rows.
+    std::vector<models::TouchedRows> touched;
+    if (!batch.empty()) {
+      touched = model_.touched(data_, batch);
+      check_touched(touched);
+    } else {
+      for (std::size_t p = 0; p < layout_->parameters.size(); ++p)
+        if (layout_->parameters[p].row_sparse) touched.push_back({p, {}});
+    }
     for (std::size_t p = 0; p < layout_->parameters.size(); ++p) {
       const auto rows = std::ranges::find(touched, p, &models::TouchedRows::parameter);
       const auto [from, to] = layout_->ranges_of(p);
@@ -105,7 +112,7 @@ void Gradients<M, D>::prefetch(MemberId worker, Step step, Scratch& scratch,
       "prefetch() of a data set must be a const function");
   if constexpr (models::PrefetchableData<D>) {
     batch_of(worker, step, share, scratch.batch);
-    data_.prefetch(scratch.batch);
+    if (!scratch.batch.empty()) data_.prefetch(scratch.batch);
   }
 }
 

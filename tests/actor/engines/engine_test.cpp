@@ -367,5 +367,17 @@ TEST(Engine, DrawsTheSameNumbersWhenAStepIsTriedAgain) {
   EXPECT_EQ(outcome.last.loss, 4);
 }
 
+TEST(Engine, TellsTheHookStopTheReportedLoss) {
+  auto engine = ParameterEngine<float>::make(
+      {.workers = 2, .steps = 50}, {{"x"}},
+      {.push = [](auto& context) -> std::vector<Update<float>> {
+         context.report(4);
+         return {};
+       },
+       .stop = [](const Progress& progress, const auto&) { return progress.loss != 4; }});
+  ASSERT_TRUE(engine) << engine.error().message;
+  EXPECT_EQ(engine->run().end, Outcome::End::completed);
+}
+
 }  // namespace
 }  // namespace starling::actor

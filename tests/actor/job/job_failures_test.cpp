@@ -5,10 +5,12 @@
 #include <functional>
 #include <span>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "starling/actor/interfaces.hpp"
 #include "tests/actor/job/faulty_model.hpp"
 
 namespace starling::actor {
@@ -182,6 +184,114 @@ TEST(PredicateOfPaces, EndsTheJobWithItsErrorIfItThrows) {
   const Outcome outcome = train<FaultyModel, models::Table>({}, data, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::failed);
   EXPECT_NE(outcome.error.find("no opinion"), std::string::npos) << outcome.error;
+}
+
+TEST(Job, EndsThoughAUserKeepsItsActors) {
+  TrainOptions job = endless_options();
+  job.job.time.reset();
+  job.job.steps = 5;
+  JobActorsPtr kept;
+  job.job.on_start = [&](const JobActorsPtr& actors, caf::actor_system&) { kept = actors; };
+  const Outcome outcome =
+      train<FaultyModel, models::Table>({}, load("linear:d=5,n=60"), nullptr, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+  post(kept->job, core::Stop{});  // does nothing: the job is over
+}
+
+TEST(Job, IsRefusedIfNoEvaluationCouldEndIt) {
+  const models::Table data = load("linear:d=5,n=60");
+  TrainOptions job = endless_options();
+  job.job.time.reset();
+  job.job.until = Target{"loss", 0.5, false};
+  std::stop_source source;  // ends the job if it is not refused
+  source.request_stop();
+  job.job.stop = source.get_token();
+  EXPECT_FALSE((train<FaultyModel, models::Table>({}, data, &data, job)));
+  job.job.evaluate_every = 1;
+  EXPECT_FALSE((train<FaultyModel, models::Table>({}, data, nullptr, job)));
+}
+
+struct WiderModel : FaultyModel {
+  [[nodiscard]] std::vector<models::Parameter> parameters() const {
+    return {{.name = "w", .shape = {500}}};
+  }
+};
+
+TEST(Job, RefusesSavedStatesThatDoNotFit) {
+  const models::Table data = load("linear:d=5,n=60");
+  TrainOptions job = endless_options();
+  job.job.time.reset();
+  job.job.steps = 5;
+  job.resume = train<FaultyModel, models::Table>({}, data, nullptr, job).value().model;
+  const auto other = train<WiderModel, models::Table>({}, data, nullptr, job);
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().message,
+            "the saved state: holds range 0 with 10 elements and 0 of the optimizer's state; "
+            "valid: 500 and 0");
+  job.job.workers = 2;
+  job.job.barrier = barrier::parse("asp").value();
+  const auto fewer = train<FaultyModel, models::Table>({}, data, nullptr, job);
+  ASSERT_FALSE(fewer);
+  EXPECT_EQ(
+      fewer.error().message,
+      "the saved state: holds steps of 3 workers; valid: up to 2, as reset_ledgers() makes it");
+}
+
+struct HugeData {
+  [[nodiscard]] std::size_t size() const { return 5'000'000'000; }
+};
+
+struct HugeModel : FaultyModel {
+  double gradient(std::span<const float>, const HugeData&, models::Batch, std::span<float>,
+                  models::ComputeContext&) const {
+    return 1;
+  }
+  models::Metrics evaluate(std::span<const float>, const HugeData&, models::Batch,
+                           models::ComputeContext&) const {
+    return {};
+  }
+};
+
+TEST(Job, RefusesMoreSamplesThanItCanDeal) {
+  const auto outcome = train<HugeModel, HugeData>({}, {}, nullptr, endless_options());
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message, "the data has 5000000000 samples; valid: up to 4294967295");
+}
+
+/// A model whose rows follow from the first sample of a batch, so the batch must not be empty.
+struct RowsOfFirstSample : FaultyModel {
+  [[nodiscard]] std::vector<models::Parameter> parameters() const {
+    return {{.name = "table", .shape = {4, 2}, .row_sparse = true}, {.name = "bias"}};
+  }
+  [[nodiscard]] std::vector<models::TouchedRows> touched(const models::Table&,
+                                                         models::Batch batch) const {
+    if (batch.empty()) throw std::runtime_error{"an empty batch"};
+    return {{0, {batch[0] % 4}}};
+  }
+};
+
+TEST(TouchedRows, AreNotAskedForWithoutSamples) {
+  TrainOptions job = endless_options();
+  job.job.time.reset();
+  job.job.steps = 6;
+  job.batch = 1;
+  const models::Table data = load("linear:d=5,n=4");  // 3 workers: two have no second sample
+  const Outcome outcome = train<RowsOfFirstSample, models::Table>({}, data, nullptr, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+}
+
+TEST(Job, HasNoParametersIfAnOwnerWasLost) {
+  TrainOptions job = endless_options();
+  job.job.barrier = barrier::sampled(
+      barrier::Predicate::make("moody",
+                               [](barrier::Step, std::span<const barrier::Step>) -> bool {
+                                 throw std::runtime_error{"no opinion"};
+                               }),
+      2);
+  const Outcome outcome =
+      train<FaultyModel, models::Table>({}, load("linear:d=5,n=60"), nullptr, job).value();
+  EXPECT_TRUE(outcome.model.empty());
+  EXPECT_TRUE(parameters_of(FaultyModel{}, job, outcome).empty());
 }
 
 }  // namespace
