@@ -288,12 +288,15 @@ void Fleet::reset_longest_pause() {
 }
 
 bool Fleet::watch(Time within, const std::function<bool()>& holds) {
-  return wait_until(
+  bool held = false;
+  (void)wait_until(
       [&] {
         read_steps();
-        return holds() || (submission_ && !submission_->is_running());
+        held = holds();
+        return held || (submission_ && !submission_->is_running());
       },
       within);
+  return held;
 }
 
 std::uint64_t Fleet::highest_step() const {

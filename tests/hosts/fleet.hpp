@@ -108,7 +108,7 @@ class Fleet {
   [[nodiscard]] const program::Folder& work_folder() const { return work_; }
 
   /// Reads the steps of all awake() nodes again and again until `holds()` is true or the job has
-  /// ended. Returns false if neither happens within `within`.
+  /// ended, for up to `within`. Returns true only if `holds()` was true.
   bool watch(Time within, const std::function<bool()>& holds);
   /// Reads the steps for `time`, or until the job has ended.
   void watch(Time time) {

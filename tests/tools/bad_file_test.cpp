@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedLine{"GzipDamaged",
                     "train --data idx:i,l",
                     {{"i", "\x1f\x8b\x08\x01garbage that is no deflate"}, {"l", ten_labels}},
-                    {"i"}},
+                    {"--data: i: its gzip data is damaged"}},
         RefusedLine{"TestClasses",
                     "train --data csv:a.csv --test csv:b.csv",
                     {{"a.csv", "1,0\n2,1\n3,0\n"}, {"b.csv", "1,0\n2,5\n"}},

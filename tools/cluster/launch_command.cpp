@@ -107,8 +107,8 @@ std::string with_name(std::string text, const std::string& name) {
 
 /// Returns a shell script that starts the node of `host` in the background and writes its process
 /// number to the pid file. It appends to the log, because another node may write to it. It fails if
-/// the node ends within 1 s, and then prints the end of the log. The node joins that of `seed`,
-/// unless `host` is `seed`.
+/// the node ends within 1 s, and then prints the end of the log. It ends the node and fails if the
+/// pid file cannot be written. The node joins that of `seed`, unless `host` is `seed`.
 std::string start_script(const LaunchOptions& options, const Host& host, const Host& seed) {
   const bool is_keyed = !options.key_file.empty();
   std::string node =
@@ -122,8 +122,8 @@ std::string start_script(const LaunchOptions& options, const Host& host, const H
   const std::string log = quoted_for_shell(with_name(options.log_file, host.name));
   const std::string pid = quoted_for_shell(with_name(options.pid_file, host.name));
   return "nohup " + node + " >>" + log +
-         " 2>&1 </dev/null & p=$!; sleep 1; if kill -0 $p 2>/dev/null; then echo $p >" + pid +
-         "; else tail -n 20 " + log + " >&2; exit 1; fi";
+         " 2>&1 </dev/null & p=$!; sleep 1; if kill -0 $p 2>/dev/null; then (echo $p >" + pid +
+         ") || { kill -TERM $p; exit 1; }; else tail -n 20 " + log + " >&2; exit 1; fi";
 }
 
 /// Returns a shell script that sends SIGTERM to the node of `host`, waits up to 10 s until it has

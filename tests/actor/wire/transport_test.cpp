@@ -2,9 +2,15 @@
 /// the tests with unauthenticated senders.
 #include "starling/actor/wire/transport.hpp"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <mutex>
 #include <numeric>
@@ -14,6 +20,7 @@
 #include <vector>
 
 #include "tests/actor/wire/examples.hpp"
+#include "tests/actor/wire/raw_connection.hpp"
 #include "tests/actor/wire/test_node.hpp"
 
 namespace starling::wire {
@@ -144,19 +151,62 @@ TEST(Transport, KnowsTheSendersKey) {
   EXPECT_EQ(to.senders[0], from.key);
 }
 
+/// A listener that accepts one connection, and sends nothing but its side of the handshake.
+class SilentPeer {
+ public:
+  SilentPeer() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof own;
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&own), size), 0);
+    EXPECT_EQ(::listen(listener_, 1), 0);
+    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&own), &size), 0);
+    peer_.address = "tcp://127.0.0.1:" + std::to_string(ntohs(own.sin_port));
+  }
+  ~SilentPeer() {
+    ::close(connection_);
+    ::close(listener_);
+  }
+  SilentPeer(const SilentPeer&) = delete;
+  SilentPeer& operator=(const SilentPeer&) = delete;
+
+  /// Lets `from` send a frame to this peer, and accepts its first connection.
+  void receive_from(TestNode& from) {
+    from.transport->send(peer_, TrafficClass::control, numbered_frame(1));
+    if (connection_ >= 0) return;
+    connection_ = ::accept(listener_, nullptr, nullptr);
+    const std::string hello =
+        greeting("NULL") + literal("\4\x1c\5READY\x0bSocket-Type\0\0\0\6ROUTER");
+    EXPECT_EQ(::send(connection_, hello.data(), hello.size(), MSG_NOSIGNAL), std::ssize(hello));
+  }
+  [[nodiscard]] bool is_closed() const {
+    std::array<char, 4096> bytes{};
+    ssize_t count = 1;
+    while (count > 0) count = ::recv(connection_, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    return count == 0 || errno == ECONNRESET;
+  }
+
+ private:
+  Peer peer_;
+  int listener_;
+  int connection_ = -1;
+};
+
 TEST(Transport, ClosesTheLeastRecentlyUsedPeer) {
   TransportOptions options;
   options.peers_max = 2;
   TestNode from{options};
-  TestNode first;
-  TestNode second;
-  TestNode third;
-  for (std::uint64_t round = 1; round <= 3; ++round) {
-    for (TestNode* to : {&first, &second, &third}) {
-      from.transport->send(to->peer(), TrafficClass::control, numbered_frame(round));
-      ASSERT_TRUE(to->wait_for(round));
-    }
-  }
+  SilentPeer first;
+  SilentPeer second;
+  SilentPeer third;
+  for (SilentPeer* to : {&first, &second, &first, &third}) to->receive_from(from);
+  EXPECT_TRUE(wait_until([&] { return second.is_closed(); }));
+  EXPECT_FALSE(first.is_closed());
+  EXPECT_FALSE(third.is_closed());
+  second.receive_from(from);
+  EXPECT_TRUE(wait_until([&] { return first.is_closed(); }));
+  EXPECT_FALSE(third.is_closed());
 }
 
 TEST(Transport, FailsToListenAtAnUnusableAddress) {

@@ -188,6 +188,22 @@ TEST_F(Fates, OfTheOnlyOwnerThatWasStartedAnewEndTheJob) {
       << ran.err;
 }
 
+/// Node c cannot hand over its ranges, because b, which must take some of them, is frozen.
+TEST_F(Fates, OfANodeThatWasAskedToLeaveAreTold) {
+  detach("--steps 100000");
+  processes_[1]->signal(SIGSTOP);
+  Process leave{work_, STARLING_PROGRAM, words("leave" + to(2))};
+  ASSERT_TRUE(wait_until([&] { return contains(processes_[2]->err(), "asked to leave by "); }))
+      << leave.err();
+  kill(2);
+  processes_[1]->signal(SIGCONT);
+  const ProgramResult left = leave.wait();
+  EXPECT_EQ(left.code, 1) << left.out;
+  EXPECT_EQ(left.err,
+            "starling: c did not leave in order: the other nodes declared it dead, and go on "
+            "without it\n");
+}
+
 /// The values become infinite after some updates.
 TEST_F(Fates, OfFailedMembersOfADetachedJobAreTold) {
   const ProgramResult ran =

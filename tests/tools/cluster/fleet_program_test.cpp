@@ -86,7 +86,7 @@ TEST_F(FleetProgram, ANodeBehindABadNetworkTrains) {
 TEST_F(FleetProgram, ANodeThatIsPartitionedOffSaysThatItWaitsAndJoinsAgain) {
   ASSERT_NO_FATAL_FAILURE(start_on_hosts(3));
   if (IsSkipped()) return;
-  ASSERT_NO_FATAL_FAILURE(submit(peer_pssp, 500));
+  ASSERT_NO_FATAL_FAILURE(submit(peer_pssp, 800));
   for (const std::size_t other : {0U, 1U}) fleet_->hosts().cut(2, other);
   const auto logs = [&](const char* text) {
     return [this, text] { return fleet_->log(2).find(text) != std::string::npos; };

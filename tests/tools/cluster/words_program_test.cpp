@@ -162,6 +162,30 @@ TEST(LaunchStop, EndsOnlyTheNodesThatLaunchStarted) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "starling-one.pid"));
 }
 
+/// Without its pid file, `launch --stop` could not end the node.
+TEST(LaunchPid, IsWrittenOrTheNodeEnds) {
+  const Folder folder;
+  folder.write("ssh.sh", "#!/bin/sh\nexec sh -c \"$2\"\n");
+  ASSERT_EQ(::chmod((folder.path() / "ssh.sh").c_str(), 0755), 0);
+  const std::string address = "127.0.0.1:" + std::to_string(20000 + ::getpid() % 5000);
+  folder.write("hosts", address + " one\n");
+  const auto launch = [&](const std::string& flags) {
+    return starling(folder, "launch --hosts hosts --ssh ./ssh.sh --program " STARLING_PROGRAM
+                            " --log NAME.txt --pid " +
+                                flags);
+  };
+  const ProgramResult refused = launch("gone/NAME");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("gone/one"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("one at " + address + ": not started"), std::string::npos)
+      << refused.err;
+  EXPECT_NE(folder.read("one.txt").find("node one at tcp://" + address), std::string::npos);
+  EXPECT_TRUE(wait_until([&] { return starling(folder, "status --to " + address).code != 0; }));
+  ASSERT_EQ(launch("NAME.number").code, 0);
+  EXPECT_TRUE(folder.has("one.number"));
+  EXPECT_EQ(launch("NAME.number --stop").out, "one at " + address + " has ended\n");
+}
+
 /// Two jobs that run until they are stopped.
 class TwoJobs : public Nodes {
  protected:

@@ -22,6 +22,8 @@ struct Load {
   const char* job_flags;
   /// The number of further such jobs, submitted at once to both nodes in turn.
   int further_jobs;
+  /// A text that a node must have logged before SIGTERM, in one round at least.
+  const char* logged;
 };
 
 /// Two nodes, of which the test stops one.
@@ -52,6 +54,7 @@ class Stop : public testing::TestWithParam<Load> {
 TEST_P(Stop, EndsANodeWithinThreeSeconds) {
   std::mt19937 random{20'251'122};
   std::chrono::milliseconds longest{};
+  int reached = 0;
   for (int round = 0; round < rounds(); ++round) {
     Node staying = start("stays", "");
     Node ending = start("goes" + std::to_string(round), staying.address);
@@ -66,6 +69,8 @@ TEST_P(Stop, EndsANodeWithinThreeSeconds) {
     }
     std::this_thread::sleep_for(
         std::chrono::milliseconds{std::uniform_int_distribution<int>{0, 2500}(random)});
+    const std::string logs = staying.process->err() + ending.process->err();
+    reached += logs.find(GetParam().logged) != std::string::npos ? 1 : 0;
     const auto asked_at = Clock::now();
     ending.process->signal(SIGTERM);
     const bool has_ended = wait_until([&] { return !ending.process->is_running(); }, 20s);
@@ -80,21 +85,25 @@ TEST_P(Stop, EndsANodeWithinThreeSeconds) {
     for (auto& submit : submits) submit->signal(SIGKILL);
     staying.process->signal(SIGKILL);
   }
-  std::printf("             %s: the longest of %d stops took %ld ms\n", GetParam().name, rounds(),
-              static_cast<long>(longest.count()));
+  std::printf("             %s: the longest of %d stops took %ld ms, %d were under load\n",
+              GetParam().name, rounds(), static_cast<long>(longest.count()), reached);
+  EXPECT_GT(reached, 0) << "the nodes had no such job when SIGTERM came";
 }
 
 INSTANTIATE_TEST_SUITE_P(
     At, Stop,
     testing::Values(
-        Load{"Preparing", " --data digits:n=20000 --model softmax --workers 4 --seconds 60", 0},
-        Load{"Training", " --data digits:n=500 --model mlp:784-128-10 --workers 4 --seconds 60", 0},
+        Load{"Preparing", " --data digits:n=20000 --model softmax --workers 4 --seconds 60", 0,
+             ": submitted by "},
+        Load{"Training", " --data digits:n=500 --model mlp:784-128-10 --workers 4 --seconds 60", 0,
+             ": begins\n"},
         Load{"Checkpointing",
              " --data digits:n=500 --model mlp:784-128-10 --workers 4 --seconds 60 "
              "--checkpoint c.safetensors --checkpoint-every 5",
-             0},
+             0, ": begins\n"},
         Load{"Flooded",
-             " --data digits:n=200 --model softmax --workers 4 --seconds 60 --detach --quiet", 9}),
+             " --data digits:n=200 --model softmax --workers 4 --seconds 60 --detach --quiet", 9,
+             ": submitted by "}),
     [](const auto& tested) { return std::string{tested.param.name}; });
 
 }  // namespace

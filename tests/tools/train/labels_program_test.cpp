@@ -71,7 +71,7 @@ TEST(Summary, SaysHowToReadFewNumbersAsClasses) {
   ASSERT_EQ(classes.code, 0) << classes.err;
   const ProgramResult predicted = starling(folder, "predict m --data csv:cells.csv");
   ASSERT_EQ(predicted.code, 0) << predicted.err;
-  EXPECT_TRUE(contains(predicted.out, ",2")) << predicted.out;
+  EXPECT_TRUE(contains(predicted.out, ",2,2\n")) << predicted.out;
   folder.write("other.csv", "x,y\n1,3\n");
   const ProgramResult other = starling(folder, "evaluate m --data csv:other.csv");
   EXPECT_EQ(other.code, 2);
