@@ -81,6 +81,10 @@ struct Progress {
   /// read.
   double evaluated_at = 0;
   std::optional<double> evaluated_epoch = std::nullopt;
+  /// On a cluster, where workers come and go: the mean step of those present, and the updates that
+  /// had been made when the evaluated model was read.
+  std::optional<double> mean_step = std::nullopt;
+  std::optional<std::uint64_t> evaluated_updates = std::nullopt;
   /// The number of evaluations so far.
   std::size_t evaluations = 0;
   EvaluationCounts counts;
@@ -101,6 +105,12 @@ struct Progress {
   /// At the end, in one process, if workers hand in early: the longest time for which a sample was
   /// not visited.
   std::optional<core::Time> longest_gap = std::nullopt;
+
+  /// Returns the mean step of the workers. Requires: the job began with `workers` workers, at least
+  /// one.
+  [[nodiscard]] double mean_step_of(std::size_t workers) const {
+    return mean_step.value_or(static_cast<double>(updates) / static_cast<double>(workers));
+  }
 };
 
 /// The value of a metric at which the job ends.

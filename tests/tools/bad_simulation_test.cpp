@@ -37,6 +37,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "sim --barrier tuned:progress",
                 {"--barrier: barrier tuned:progress: moves with the gradients of a model",
                  "valid: --level protocol, tuned:waiting=5%"}},
+        BadLine{"TwinWithABarrierThatOnlyTheProtocolLevelSimulates",
+                "twin --mode central --barrier ebsp --delay exp:20ms --seconds 1",
+                {"step level does not do; valid: another barrier"}},
         BadLine{"SimulatedAbspWithDynamicBatches",
                 "sim --level protocol --steps 5 --workers 4 --mode central --barrier absp --batch "
                 "dynamic:total=64",

@@ -38,7 +38,7 @@ Result<void> check_name(const Settings& settings, const ClusterSnapshot& snapsho
       return Error{location_of(settings, "name") + ": '" + name +
                    "' is the name of a job that is " + print(job.state()) + " here (" +
                    actor::summary_of(job.settings) + "); valid: another, or `" + program_name() +
-                   " stop " + name + "` before"};
+                   " stop --drop " + name + "` before, which drops its model or result"};
   return {};
 }
 

@@ -103,9 +103,13 @@ std::string text_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
     text += fmt::format("  waits: {}\n", job.blocked_reason);
   for (const auto& [id, member] : job.members) {
     const wire::MemberStatus& status = member.status;
+    const core::Member* known = job.configuration ? job.configuration->find(id) : nullptr;
+    // A server or the coordinator makes no steps, and so counts as done from the beginning.
+    const bool only_serves =
+        !job.is_flow() && known != nullptr && !known->works && state_of(status) == "done";
     text += fmt::format("  member {}: {}{}, on {}{}{}\n", id,
-                        job.is_flow() ? "" : fmt::format("step {}, ", status.step),
-                        state_of(status), member.node,
+                        job.is_flow() || only_serves ? "" : fmt::format("step {}, ", status.step),
+                        only_serves ? "has no worker" : state_of(status), member.node,
                         status.held > 0 ? ", holds " + print_count(status.held, "range") : "",
                         status.why.empty() ? "" : ": " + status.why);
   }

@@ -104,6 +104,7 @@ std::vector<KeyDescription> recording_options(const char* group) {
     keys.push_back(std::move(key));
   }
   keys.push_back(job_key(group));
+  keys.back().help = "the name or number of the job, or the beginning of either [the only job]";
   keys.push_back({"record", ValueType::text, "TIME", "how long to record the job [30s]", group});
   return keys;
 }

@@ -54,6 +54,13 @@ Result<int> stop_command(const Settings& settings) {
   const JobSnapshot& job = snapshot.jobs.at(id);
   const bool has_begun = job.state() != wire::JobState::preparing;
   const bool must_drop = !location_of(settings, "drop").empty();
+  // Nodes would note that the job was stopped.
+  if (job.state() == wire::JobState::done && !must_drop)
+    return write_stdout("job " + job.name + ": is done already; " +
+                            (job.is_flow() ? "`attach` prints its result"
+                                           : "`attach --save FILE` saves its model") +
+                            ", `stop --drop` drops it\n",
+                        done);
   // A silent node may already run the job, and closing the job would drop its model.
   if (const std::string names = silent_nodes(snapshot);
       !has_begun && !must_drop && !names.empty()) {

@@ -234,6 +234,9 @@ std::vector<SimKey> training_keys() {
     key.set = [](Input) { return Result<void>{}; };
     if (name == "exchange" || name == "shards")
       key.group = "What is learned (--level protocol), or exchanged (--bytes)";
+    if (name == "shards")
+      key.help =
+          "servers, in modes that have any [one for each 4 workers, at most 8; with --bytes 1]";
     keys.push_back(std::move(key));
   }
   return keys;

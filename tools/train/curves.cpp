@@ -9,7 +9,7 @@ namespace starling::program {
 void Curves::add_progress(const actor::Progress& progress, std::size_t workers,
                           std::uint64_t steps_before) {
   ProgressPoint point{.elapsed_s = in_seconds(progress.elapsed),
-                      .step = static_cast<double>(progress.updates) / static_cast<double>(workers),
+                      .step = progress.mean_step_of(workers),
                       .spread = progress.spread,
                       .draws = progress.draws,
                       .passes = progress.passes};

@@ -28,7 +28,7 @@ double updates_per_second(const ResolvedJob& job, const actor::Progress& progres
 }
 
 double mean_step(const ResolvedJob& job, const actor::Progress& progress) {
-  return static_cast<double>(progress.updates) / static_cast<double>(job.options.job.workers);
+  return progress.mean_step_of(job.options.job.workers);
 }
 
 /// Returns how many epochs the workers have taken on average.
@@ -199,7 +199,9 @@ void add_settings(Json& json, const ResolvedJob& job) {
   if (job.learns_by_gradients)
     json["batch"] =
         options.dynamic_batches ? Json(actor::print_batch(options)) : Json(options.batch);
-  if (core::has_servers(options.job.mode)) json["shards"] = actor::owner_count(options.job);
+  // On a cluster, the number of servers depends on the nodes.
+  if (core::has_servers(options.job.mode) && job.id.empty())
+    json["shards"] = actor::owner_count(options.job);
 }
 
 Json summary(const EndedJob& ended) {
@@ -244,9 +246,10 @@ std::string report_row(const char* name, const std::string& value) {
   return value.empty() ? std::string{} : fmt::format("  {:<12}{}\n", name, value);
 }
 
-std::string members_text(const actor::JobOptions& options) {
+std::string members_text(const ResolvedJob& job) {
+  const actor::JobOptions& options = job.options.job;
   std::string text = core::print(options.mode) + ", " + print_count(options.workers, "worker");
-  if (core::has_servers(options.mode))
+  if (core::has_servers(options.mode) && job.id.empty())
     text += ", " + print_count(actor::owner_count(options), "shard");
   return text;
 }
@@ -319,7 +322,7 @@ std::string summary_table(const EndedJob& ended) {
   const actor::Progress& last = ended.outcome.last;
   std::string text = fmt::format("{} on {} ({})\n", job.model_name(), job.data, job.data_shape);
   text += report_row("job", job.name.empty() ? job.id : job.name);
-  text += report_row("mode", members_text(options.job));
+  text += report_row("mode", members_text(job));
   const std::string recheck = recheck_text(options.job);
   text += report_row("barrier", barrier::print(options.job.barrier) +
                                     (recheck.empty() ? "" : ", recheck " + recheck));
@@ -377,21 +380,19 @@ std::string progress_json(const ResolvedJob& job, const actor::Progress& progres
 std::string evaluation_json(const ResolvedJob& job, const actor::Progress& progress) {
   Json json = event("evaluation", progress);
   json["step"] = whole_or_real(progress.evaluated_at);
-  json["epoch"] = progress.evaluated_at / static_cast<double>(job.steps_per_epoch);
-  // Workers that hand in early have steps of fewer samples than a batch.
-  if (barrier::hands_in_early(job.options.job.barrier) && progress.evaluated_epoch)
-    json["epoch"] = *progress.evaluated_epoch;
-  actor::Progress at_evaluation;
-  at_evaluation.updates = static_cast<std::uint64_t>(
-      std::llround(progress.evaluated_at * static_cast<double>(job.options.job.workers)));
+  // An epoch has other numbers of steps if workers hand in early, or if the workers have changed.
+  json["epoch"] = progress.evaluated_epoch.value_or(progress.evaluated_at /
+                                                    static_cast<double>(job.steps_per_epoch));
+  actor::Progress at_evaluation = progress;
+  at_evaluation.updates = progress.evaluated_updates.value_or(static_cast<std::uint64_t>(
+      std::llround(progress.evaluated_at * static_cast<double>(job.options.job.workers))));
   json["updates"] = total_updates(job, at_evaluation);
   add_metrics(json, "test_", progress.test);
   return json_line(json);
 }
 
 std::string end_json(const EndedJob& ended) {
-  Json json;
-  json["event"] = "end";
+  Json json{{"event", "end"}};
   json.update(summary(ended));
   return json_line(json);
 }

@@ -15,6 +15,14 @@
 namespace starling::program {
 namespace {
 
+/// Returns an error of the simulation without the flag --level, which this command does not have.
+Error without_level(Error error) {
+  for (const std::string_view hint : {"--level protocol, or ", "--level protocol, "})
+    if (const auto at = error.message.find(hint); at != std::string::npos)
+      error.message.erase(at, hint.size());
+  return error;
+}
+
 /// Returns the job to simulate. adopt_live_run() sets its end later.
 Result<SimJob> make_simulation(const Settings& settings, const Registry& registry) {
   for (const Setting& setting : settings)
@@ -28,7 +36,7 @@ Result<SimJob> make_simulation(const Settings& settings, const Registry& registr
         ": is itself the barrier, which simulated steps do not have; valid: owners, gossip "
         "and others at which workers do not wait for each other"};
   auto job = make_sim_job(sim_settings(settings), registry, true);
-  if (!job) return job;
+  if (!job) return without_level(std::move(job).error());
   if (!job->delay)
     return Error{
         "the job has no delay, which is the time of a simulated step; valid: "

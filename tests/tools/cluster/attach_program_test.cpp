@@ -136,6 +136,10 @@ TEST_F(Nodes, EndADetachedJobWhenItsTimeIsUp) {
            std::ranges::all_of(status_json["jobs"][0]["members"],
                                [](const auto& member) { return member["state"] == "done"; });
   })) << status();
+  const ProgramResult stopped = starling(work_, "stop" + to(2));
+  EXPECT_EQ(stopped.code, 0) << stopped.err;
+  EXPECT_NE(stopped.out.find(": is done already; "), std::string::npos) << stopped.out;
+  EXPECT_NE(status().find("\n  done, "), std::string::npos) << status();
   const ProgramResult ran = starling(work_, "attach --json --save m" + to(1));
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out)["end"], "reached") << ran.out;

@@ -88,11 +88,30 @@ TEST(Metrics, PrintWholeStepsAndUpdatesAsWholeNumbers) {
   EXPECT_EQ(evaluation["epoch"], 4.0);
 }
 
+TEST(Metrics, FollowTheWorkersOfAClusterThatComeAndGo) {
+  ResolvedJob job = resolved_job();
+  job.id = "1";
+  actor::Progress figures = progress();
+  figures.updates = 80;  // of one worker at step 50, and of another that has died at step 30
+  figures.mean_step = 50;
+  EXPECT_EQ(Json::parse(progress_json(job, figures))["step"], 50);
+  figures.evaluated_at = 50;
+  figures.evaluated_epoch = 4.5;
+  figures.evaluated_updates = 80;
+  const Json evaluation = Json::parse(evaluation_json(job, figures));
+  EXPECT_EQ(evaluation["updates"], 80);
+  EXPECT_EQ(evaluation["epoch"], 4.5);
+}
+
 TEST(Summary, TableNamesTheShardsIfThereAreAny) {
   ResolvedJob job = resolved_job();
   EXPECT_NE(table_of(job).find("  mode        peer, 2 workers\n"), std::string::npos);
   job.options.job.mode = core::Mode::central;
   EXPECT_NE(table_of(job).find("  mode        central, 2 workers, 1 shard\n"), std::string::npos);
+  EXPECT_EQ(json_of(job)["shards"], 1);
+  job.id = "1";  // nodes decide how many servers there are
+  EXPECT_NE(table_of(job).find("  mode        central, 2 workers\n"), std::string::npos);
+  EXPECT_FALSE(json_of(job).contains("shards"));
 }
 
 TEST(ProgressLine, LeavesOutSpeedAndLossBeforeTheFirstUpdateOfARun) {

@@ -272,6 +272,7 @@ JobReport Follower::make_report() {
   if (!steps.empty()) {
     for (const core::Step step : steps) report.mean_step += static_cast<double>(step);
     report.mean_step /= static_cast<double>(steps.size());
+    progress.mean_step = report.mean_step;
     std::ranges::sort(steps);
     progress.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
     progress.waiting_share = active > core::Time{} ? in_seconds(waited) / in_seconds(active) : 0;

@@ -102,6 +102,7 @@ void JobWatcher::update_from(const JobReport& report) {
   progress.test = std::move(last.test);
   progress.evaluated_at = last.evaluated_at;
   progress.evaluated_epoch = last.evaluated_epoch;
+  progress.evaluated_updates = last.evaluated_updates;
   progress.evaluations = last.evaluations;
   progress.counts = last.counts;
   progress.updates += ready_.resolved.steps_before;
@@ -156,6 +157,7 @@ bool JobWatcher::evaluate(double step) {
   last.test = ready_.evaluate_on_test_data(*model);
   last.evaluated_at = step;
   last.evaluated_epoch = last.data_epoch;
+  last.evaluated_updates = last.updates;
   ++last.evaluations;
   const bool goes_on = recorder_.on_evaluated(last, *model);
   if (job().job.until && actor::reached(*job().job.until, last.test) &&
@@ -247,6 +249,7 @@ void JobWatcher::fetch_final_model() {
   if (ready_.test() != nullptr) last.test = ready_.evaluate_on_test_data(outcome_.model);
   if (!has_target_model) last.evaluated_at = step_;
   if (!has_target_model) last.evaluated_epoch = last.data_epoch;
+  if (!has_target_model) last.evaluated_updates = last.updates;
   ++last.evaluations;
   (void)recorder_.on_evaluated(last, outcome_.model);
 }
