@@ -64,8 +64,7 @@ std::size_t printable_size(std::string_view text) {
 /// Whole numbers below it are printed without an exponent, although some are shorter with one.
 constexpr double plain_below = 1e15;
 
-template <class Number>
-std::string print_shortest(Number number) {
+std::string print_shortest(double number) {
   if (std::isnan(number)) return "nan";  // to_chars would print the sign of a NaN
   std::array<char, 32> text{};
   char* const text_end = text.data() + text.size();
@@ -170,7 +169,14 @@ std::string print_duration(Duration duration) {
 }
 
 std::string print_number(double number) { return print_shortest(number); }
-std::string print_float(float number) { return print_shortest(number); }
+std::string print_float(float number) {
+  // The double of the shortest text has no digits that this text does not have.
+  std::array<char, 32> text{};
+  const char* const end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  double shortest = 0;
+  std::from_chars(text.data(), end, shortest);
+  return print_shortest(shortest);
+}
 
 std::string print_percent(double share) {
   // A hundredth of 7 has no exact double, so 100 times it may be a little above 7.

@@ -150,7 +150,8 @@ void ClusterJob::note_gone(const core::WorkerProgress& gone) {
 
 void ClusterJob::note(const wire::JobStatus& other) {
   // Members here that have failed while they were cut off learn of no later configuration.
-  if (core::may_follow(*configuration(), other.configuration, LocalJobOptions{}.members_max))
+  const auto members_max = static_cast<core::MemberId>(LocalJobOptions{}.members_max);
+  if (core::may_follow(*configuration(), other.configuration, members_max))
     adopt_if_later(other.configuration);
   const auto has_room_for = [&](const core::MemberIncarnation& worker) {
     return workers_.size() < workers_known_max || workers_.contains(worker);

@@ -62,6 +62,18 @@ class ClusterJob {
   /// Starts, for each of the `excluded` members of this node, a new member with the same roles
   /// (Member::works and Member::owns) and a new id, which asks to join.
   void rejoin(const std::vector<core::MemberId>& excluded, Random& random);
+  /// Returns true if members may join again now, and sets when others may: at once the first time,
+  /// and later and later if this repeats. A node that cannot send to another one is removed again
+  /// each time, and does not know why. Call on the loop's thread.
+  [[nodiscard]] bool may_rejoin() {
+    const auto now = Clock::now();
+    if (now < rejoin_at_) return false;
+    const bool is_repeated = now < rejoin_at_ + 2 * rejoin_delay_max;
+    rejoin_delay_ = std::clamp(2 * rejoin_delay_, std::chrono::seconds{1}, rejoin_delay_max);
+    if (!is_repeated) rejoin_delay_ = {};
+    rejoin_at_ = now + rejoin_delay_;
+    return true;
+  }
 
   /// Delivers a packet that `node` has sent; see LocalJob::deliver().
   void deliver(wire::NodeId node, core::Envelope envelope, bool may_handle_inline);
@@ -321,6 +333,8 @@ class ClusterJob {
   /// How long after its time limit a job is stopped here. A client that follows the job stops it
   /// earlier, and records why it ended.
   static constexpr std::chrono::seconds stop_grace{2};
+  /// The longest time between two rejoins.
+  static constexpr std::chrono::seconds rejoin_delay_max{60};
 
   const wire::JobId id_;
   const wire::NodeId node_;
@@ -340,6 +354,9 @@ class ClusterJob {
   RecentFigures recent_;
   /// Used only on the loop's thread: the reasons that take_failures() has returned.
   std::set<std::string> failures_;
+  /// Used only on the loop's thread; see may_rejoin().
+  Clock::time_point rejoin_at_{};
+  std::chrono::seconds rejoin_delay_{};
   /// Used only on the loop's thread: the last line of take_end().
   std::string end_;
   /// Used only on the loop's thread: the workers of all nodes, present and gone, as far as this

@@ -223,7 +223,8 @@ class JobRunner {
 };
 
 /// Refuses states that are not those of all ranges of the layout, for example because they are of
-/// another model, or because another number of owners has divided it differently.
+/// another model, or because another number of owners has divided it differently. Requires:
+/// check_initial_states().
 Result<void> check_fits(const core::Layout& layout, const core::Applier& applier,
                         std::size_t workers, const std::vector<core::RangeState>& states) {
   if (states.size() != layout.ranges.size())
@@ -235,9 +236,6 @@ Result<void> check_fits(const core::Layout& layout, const core::Applier& applier
       return Error{"holds steps of " + std::to_string(state.ledger.size()) +
                    " workers; valid: up to " + std::to_string(workers) +
                    ", as reset_ledgers() makes it"};
-    if (state.range >= layout.ranges.size())
-      return Error{"holds range " + std::to_string(state.range) + "; valid: up to " +
-                   std::to_string(layout.ranges.size() - 1)};
     const std::size_t count = layout.ranges[state.range].count;
     if (!core::fits(layout, applier, state))
       return Error{"holds range " + std::to_string(state.range) + " with " +

@@ -262,6 +262,7 @@ void ObserverHost::report_progress() {
   const auto show = [this] {
     if (phase_ > Phase::stopping) return;
     update_figures();
+    update_loss();
     call("on_progress", [&] {
       if (!options_.on_progress(figures_)) stop(Outcome::End::stopped);
     });
@@ -284,6 +285,7 @@ void ObserverHost::finish() {
   if (phase_ == Phase::over) return;
   phase_ = Phase::over;
   update_figures();
+  update_loss();
   outcome_.last = figures_;
   if (job_context_->visits)
     outcome_.last.longest_gap = job_context_->visits->longest_gap(figures_.elapsed);
@@ -316,7 +318,6 @@ void ObserverHost::update_figures() {
   figures_.tuned = coordinated_ ? coordinated_->tuned : tuned;
   if (coordinated_) figures_.max_lag = coordinated_->max_lag;
   update_deal_figures();
-  update_loss();
   std::ranges::sort(steps);
   figures_.elapsed = std::min(now, *std::ranges::max_element(ended_at_));
   figures_.updates = std::accumulate(steps.begin(), steps.end(), std::uint64_t{0});

@@ -46,6 +46,7 @@ TEST(Text, PrintsTheTextThatItParses) {
     EXPECT_EQ(print_number(parse_number(text).value()), text);
   EXPECT_EQ(print_float(1'000'000.0F), "1000000");
   EXPECT_EQ(print_float(0.1F), "0.1");
+  EXPECT_EQ(print_float(1e11F), "100000000000") << "not 99999997952, its exact value";
 }
 
 TEST(Text, PrintsSharesAsShortPercentages) {

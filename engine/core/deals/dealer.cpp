@@ -203,7 +203,8 @@ Deal Dealer::next_deal(const Configuration& configuration) const {
                               .first_step = report.begun,
                               .first_samples = report.samples_in_all});
     for (const WorkerProgress& gone : report.progress)
-      next.reached = std::max(next.reached, gone.step);
+      if (gone.step < barrier::finished)  // else the member is broken
+        next.reached = std::max(next.reached, gone.step);
   }
   if (options_.dynamic) size_batches(next);
   if (latest.workers.empty() || !deals_samples()) return next;
