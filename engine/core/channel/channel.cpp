@@ -3,7 +3,6 @@
 namespace starling::core {
 
 void ResendTimeout::on_round_trip(Time round_trip) {
-  timeouts_ = 0;
   if (!smoothed_) {
     smoothed_ = round_trip;
     deviation_ = round_trip / 2;

@@ -106,7 +106,7 @@ struct ChannelOptions {
 };
 
 /// Computes the resend timeout: the smoothed round-trip time plus four times its deviation, doubled
-/// at each timeout until a round trip is measured again (RFC 6298).
+/// at each timeout (RFC 6298).
 class ResendTimeout {
  public:
   ResendTimeout(Time initial, Time min, Time max) : initial_(initial), min_(min), max_(max) {}
@@ -115,17 +115,12 @@ class ResendTimeout {
   /// sent only once.
   void on_round_trip(Time round_trip);
   /// No acknowledgement came before the timeout.
-  void on_timeout() {
-    ++timeouts_;
-    has_expired_ = true;
-  }
-  /// An acknowledgement came. The timeout stays doubled until the next on_round_trip() (Karn's
-  /// algorithm): else, if the round trip is longer than the timeout, each payload would be sent
-  /// twice, and so no round trip would ever be measured.
-  void on_acknowledged() { has_expired_ = false; }
+  void on_timeout() { ++timeouts_; }
+  /// An acknowledgement came: ends the doubling.
+  void on_acknowledged() { timeouts_ = 0; }
   [[nodiscard]] Time get() const;
   /// True if no acknowledgement has come since the last timeout.
-  [[nodiscard]] bool has_expired() const noexcept { return has_expired_; }
+  [[nodiscard]] bool has_expired() const noexcept { return timeouts_ > 0; }
 
  private:
   Time initial_;
@@ -133,9 +128,7 @@ class ResendTimeout {
   Time max_;
   std::optional<Time> smoothed_;
   Time deviation_{};
-  /// Counts the timeouts since the last round trip was measured.
   unsigned timeouts_ = 0;
-  bool has_expired_ = false;
 };
 
 /// One end of a link. One call at a time; not thread-safe. A payload is copied each time it is
