@@ -56,7 +56,7 @@ void split(Text&& text, char separator) = delete;
 /// below 1e15 have no exponent, although some would be shorter with one.
 [[nodiscard]] std::string print_number(double number);
 /// Returns the shortest decimal text that is nearest to this float: 0.1 where print_number() of the
-/// same value as a double has 17 digits.
+/// same value as a double has 17 digits. Whole numbers below 1e15 have no exponent here either.
 [[nodiscard]] std::string print_float(float number);
 /// Returns a share as a percentage, "7%": the shortest number of which a hundredth is the share, or
 /// nearly the share if there is no such double.
