@@ -64,17 +64,6 @@ std::size_t printable_size(std::string_view text) {
 /// Whole numbers below it are printed without an exponent, although some are shorter with one.
 constexpr double plain_below = 1e15;
 
-std::string print_shortest(double number) {
-  if (std::isnan(number)) return "nan";  // to_chars would print the sign of a NaN
-  std::array<char, 32> text{};
-  char* const text_end = text.data() + text.size();
-  const bool is_whole = std::trunc(number) == number && std::abs(number) < plain_below;
-  const auto [end, fault] =
-      is_whole ? std::to_chars(text.data(), text_end, number, std::chars_format::fixed)
-               : std::to_chars(text.data(), text_end, number);
-  return fault == std::errc{} ? std::string{text.data(), end} : std::to_string(number);
-}
-
 }  // namespace
 
 std::string_view trim(std::string_view text) {
@@ -168,14 +157,24 @@ std::string print_duration(Duration duration) {
   return "0s";
 }
 
-std::string print_number(double number) { return print_shortest(number); }
+std::string print_number(double number) {
+  if (std::isnan(number)) return "nan";  // to_chars would print the sign of a NaN
+  std::array<char, 32> text{};
+  char* const text_end = text.data() + text.size();
+  const bool is_whole = std::trunc(number) == number && std::abs(number) < plain_below;
+  const auto [end, fault] =
+      is_whole ? std::to_chars(text.data(), text_end, number, std::chars_format::fixed)
+               : std::to_chars(text.data(), text_end, number);
+  return fault == std::errc{} ? std::string{text.data(), end} : std::to_string(number);
+}
+
 std::string print_float(float number) {
   // The double of the shortest text has no digits that this text does not have.
   std::array<char, 32> text{};
   const char* const end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
   double shortest = 0;
   std::from_chars(text.data(), end, shortest);
-  return print_shortest(shortest);
+  return print_number(shortest);
 }
 
 std::string print_percent(double share) {

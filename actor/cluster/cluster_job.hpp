@@ -62,15 +62,18 @@ class ClusterJob {
   /// Starts, for each of the `excluded` members of this node, a new member with the same roles
   /// (Member::works and Member::owns) and a new id, which asks to join.
   void rejoin(const std::vector<core::MemberId>& excluded, Random& random);
-  /// Returns true if members may join again now, and sets when others may: at once the first time,
-  /// and later and later if this repeats. A node that cannot send to another one is removed again
-  /// each time, and does not know why. Call on the loop's thread.
-  [[nodiscard]] bool may_rejoin() {
+  /// Called before each rejoin(), on the loop's thread. Returns false if it is too early: the
+  /// second rejoin may follow the first at once, each further one only after a delay, which doubles
+  /// from 1 s up to `rejoin_delay_max`. A node that cannot send to another one is removed again
+  /// each time that it joins, and does not know why. After two `rejoin_delay_max` without a rejoin,
+  /// it begins anew.
+  [[nodiscard]] bool begin_rejoin() {
     const auto now = Clock::now();
     if (now < rejoin_at_) return false;
     const bool is_repeated = now < rejoin_at_ + 2 * rejoin_delay_max;
-    rejoin_delay_ = std::clamp(2 * rejoin_delay_, std::chrono::seconds{1}, rejoin_delay_max);
-    if (!is_repeated) rejoin_delay_ = {};
+    rejoin_delay_ = is_repeated
+                        ? std::clamp(2 * rejoin_delay_, std::chrono::seconds{1}, rejoin_delay_max)
+                        : std::chrono::seconds{};
     rejoin_at_ = now + rejoin_delay_;
     return true;
   }
@@ -354,7 +357,7 @@ class ClusterJob {
   RecentFigures recent_;
   /// Used only on the loop's thread: the reasons that take_failures() has returned.
   std::set<std::string> failures_;
-  /// Used only on the loop's thread; see may_rejoin().
+  /// Used only on the loop's thread; see begin_rejoin().
   Clock::time_point rejoin_at_{};
   std::chrono::seconds rejoin_delay_{};
   /// Used only on the loop's thread: the last line of take_end().

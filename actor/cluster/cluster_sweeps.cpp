@@ -63,9 +63,9 @@ void ClusterNode::Impl::rejoin(ClusterJob& job, const std::vector<actor::MemberR
       excluded.push_back(report.member);
   if (excluded.empty()) return;
   // While one of the members does not reach this node, the others would remove its members again.
-  for (const core::Member& member : job.configuration()->members)
+  for (const core::Member& member : latest->members)
     if (membership_->is_silent(member.node)) return;
-  if (!job.may_rejoin()) return;
+  if (!job.begin_rejoin()) return;
   log_for_job(job.id(), "members here were declared dead; joining again");
   job.local().end_members(excluded);  // first: a new member may get the id of one of them
   job.rejoin(excluded, random_);

@@ -383,7 +383,7 @@ std::string evaluation_json(const ResolvedJob& job, const actor::Progress& progr
   // An epoch has other numbers of steps if workers hand in early, or if the workers have changed.
   json["epoch"] = progress.evaluated_epoch.value_or(progress.evaluated_at /
                                                     static_cast<double>(job.steps_per_epoch));
-  actor::Progress at_evaluation = progress;
+  actor::Progress at_evaluation;
   at_evaluation.updates = progress.evaluated_updates.value_or(static_cast<std::uint64_t>(
       std::llround(progress.evaluated_at * static_cast<double>(job.options.job.workers))));
   json["updates"] = total_updates(job, at_evaluation);

@@ -160,14 +160,18 @@ TEST(InvalidTouchedRows, FailTheJobWithTheReason) {
   EXPECT_EQ(failure({{0, {1, 4}}}), "touched(): parameter 0: has no row 4; valid: rows 0 to 3");
 }
 
-TEST_P(EveryMode, EndsWithTheErrorOfAThrowingPredicate) {
-  TrainOptions job = options();
-  job.job.barrier = barrier::sampled(
+barrier::Barrier throwing_barrier() {
+  return barrier::sampled(
       barrier::Predicate::make("moody",
                                [](barrier::Step, std::span<const barrier::Step>) -> bool {
                                  throw std::runtime_error{"no opinion"};
                                }),
       2);
+}
+
+TEST_P(EveryMode, EndsWithTheErrorOfAThrowingPredicate) {
+  TrainOptions job = options();
+  job.job.barrier = throwing_barrier();
   const Outcome outcome = train<FaultyModel, models::Table>({}, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::failed);
   EXPECT_NE(outcome.error.find("no opinion"), std::string::npos) << outcome.error;
@@ -282,12 +286,7 @@ TEST(TouchedRows, AreNotAskedForWithoutSamples) {
 
 TEST(Job, HasNoParametersIfAnOwnerWasLost) {
   TrainOptions job = endless_options();
-  job.job.barrier = barrier::sampled(
-      barrier::Predicate::make("moody",
-                               [](barrier::Step, std::span<const barrier::Step>) -> bool {
-                                 throw std::runtime_error{"no opinion"};
-                               }),
-      2);
+  job.job.barrier = throwing_barrier();
   const Outcome outcome =
       train<FaultyModel, models::Table>({}, load("linear:d=5,n=60"), nullptr, job).value();
   EXPECT_TRUE(outcome.model.empty());
