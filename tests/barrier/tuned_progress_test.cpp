@@ -86,6 +86,15 @@ TEST(TunedProgress, SettlesWithoutOscillation) {
   EXPECT_LT(highest, 0.14);
 }
 
+/// The share says how long the worker wants to wait; beta rises until it waits for that long.
+TEST(TunedProgress, DrawsMoreOthersWhileItWaitsForLessThanItsShare) {
+  TunerState state = first_state(progress);
+  for (int i = 0; i < 100; ++i)
+    state = next(progress, state, {.step_time = 1, .answers = 1, .mean_lag = 2});
+  EXPECT_EQ(state.waiting_share, first_state(progress).waiting_share);
+  EXPECT_GT(state.beta(), 8 * first_state(progress).beta());
+}
+
 /// The slowest worker has nobody to wait for: a larger sample would only cost questions.
 TEST(TunedProgress, OfTheSlowestWorkerDoesNotAskEverMore) {
   TunerState state = first_state(progress);

@@ -107,8 +107,8 @@ TEST(Tuner, KeepsItsLimits) {
 
 /// Returns the share of waiting that the law reaches for a worker with this lead. A draw of beta
 /// others contains a laggard with probability 1 - 0.8^beta, and every refusal costs a quarter of a
-/// step.
-double waiting_reached(double target, double lead) {
+/// step, which takes `step_time`.
+double waiting_reached(double target, double lead, double step_time = 1) {
   const Tuned rule{Tuned::Measure::waiting, target};
   TunerState state = first_state(rule);
   Random random{7};
@@ -116,12 +116,13 @@ double waiting_reached(double target, double lead) {
   double lived = 0;
   for (int i = 0; i < 6000; ++i) {
     double wait = 0;
-    while (random.real() > std::pow(0.8, state.beta())) wait += 0.25;
-    state = next(rule, state,
-                 {.step_time = 1, .waited = wait, .answers = 8, .mean_lag = 1, .lead = lead});
+    while (random.real() > std::pow(0.8, state.beta())) wait += 0.25 * step_time;
+    state =
+        next(rule, state,
+             {.step_time = step_time, .waited = wait, .answers = 8, .mean_lag = 1, .lead = lead});
     if (i >= 1000) {
       waited += wait;
-      lived += 1 + wait;
+      lived += step_time + wait;
     }
   }
   return waited / lived;
@@ -131,6 +132,10 @@ double waiting_reached(double target, double lead) {
 TEST(Tuner, MeetsATargetOfWaiting) {
   for (const double target : {0.02, 0.05, 0.2, 0.4})
     EXPECT_NEAR(waiting_reached(target, 0), target, 0.01 + 0.1 * target);
+}
+
+TEST(Tuner, DependsOnNoUnitOfTime) {
+  EXPECT_DOUBLE_EQ(waiting_reached(0.05, 0, 0x1p-10), waiting_reached(0.05, 0));
 }
 
 TEST(Tuner, LetsAWorkerAheadWaitForLongerThanOneBehind) {
@@ -212,6 +217,7 @@ TEST(Tuner, CountsAnswersToTheFirstDrawOnly) {
   tuner.pass(20ms);
   EXPECT_EQ(tuner.state().mean_lag, 5) << "10 steps behind and ahead; not 20";
   EXPECT_EQ(tuner.state().lead, 0) << "one behind and one ahead";
+  EXPECT_GT(tuner.state().beta(), first_state(staleness_3).beta()) << "s does not hold";
 }
 
 TEST(Tuner, IsMadeForTunedBarriersOnly) {

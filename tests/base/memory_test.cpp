@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <vector>
 
 namespace starling {
 namespace {
@@ -67,6 +68,13 @@ TEST_F(ControlGroups, SetNoLimitIfTheySayMaxOrAreMissing) {
   EXPECT_EQ(memory_of("0::/job\n").free, no_limit);
   EXPECT_EQ(memory_of("").total, no_limit);
   EXPECT_EQ(memory_of("nonsense\n0:\n0::relative\n").total, no_limit);
+}
+
+TEST(Memory, ResidentBytesGrowByThePagesThatAreWritten) {
+  constexpr double bytes = 64 << 20;
+  const auto before = static_cast<double>(resident_bytes());
+  const std::vector<char> written(64 << 20, 'x');
+  EXPECT_NEAR(static_cast<double>(resident_bytes()) - before, bytes, bytes / 4) << written.back();
 }
 
 TEST(Memory, FreeMemoryIsNoMoreThanAllMemory) {

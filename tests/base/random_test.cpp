@@ -26,6 +26,18 @@ TEST(Random, BelowIsUniform) {
   EXPECT_LT(chi_square, 6 + 5 * std::sqrt(12.0));
 }
 
+/// With three quarters of the numbers that 64 bits hold as the bound, a draw that rejects nothing
+/// is a multiple of 3 half of the time.
+TEST(Random, BelowIsUniformForBoundsNearTheLargestNumber) {
+  Random random{43};
+  constexpr int draws = 30000;
+  std::vector<double> counts(3);
+  for (int i = 0; i < draws; ++i) ++counts[random.below(std::uint64_t{3} << 62U) % 3];
+  double chi_square = 0;
+  for (const double count : counts) chi_square += (count - 1e4) * (count - 1e4) / 1e4;
+  EXPECT_LT(chi_square, 2 + 5 * 2);
+}
+
 TEST(Random, NormalAndExponentialHaveTheExpectedMoments) {
   Random random{5};
   constexpr int draws = 100000;

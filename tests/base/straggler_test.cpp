@@ -18,6 +18,23 @@ TEST(Stragglers, AreTheLastWorkersAndSharesAreRounded) {
   EXPECT_EQ(factors_of("100%:2x", 2).value(), (std::vector<double>{2, 2}));
 }
 
+TEST(Stragglers, RefuseMoreStragglersThanWorkers) {
+  const std::vector<StragglerRule> rules{parse_straggler("50%:4x").value(),
+                                         parse_straggler("3:2x").value()};
+  EXPECT_EQ(slowdown_factors(rules, 5).error().message,
+            "straggler 3:2x: more stragglers than the job's 5 workers; valid: up to 5 in all");
+  EXPECT_EQ(slowdown_factors(rules, 6).value(), (std::vector<double>{2, 2, 2, 4, 4, 4}));
+}
+
+TEST(Stragglers, WaitUntilTheWholeStepHasTakenTheirFactor) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(extra_delay(10ms, 5ms, 4), 4 * (10ms + 5ms) - 10ms);
+  EXPECT_EQ(extra_delay(10ms, 5ms, 1), 5ms);
+  EXPECT_EQ(extra_delay(10ms, 0ms, 1), 0ms);
+  EXPECT_EQ(extra_delay(0ms, 5ms, 2), 10ms);
+  EXPECT_EQ(extra_delay(1h, 24h * 300, 1e6), 24h * 365 - 1h) << "a year at most";
+}
+
 TEST(Stragglers, RefuseAShareThatRoundsToNoWorker) {
   EXPECT_EQ(factors_of("5%:4x", 4).error().message,
             "straggler 5%:4x: this share of 4 workers rounds to none; valid: 12.5%:4x or more, or "

@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "starling/base/memory.hpp"
+#include "starling/base/random.hpp"
+
 namespace starling::tensor_pool {
 namespace {
 
@@ -37,9 +40,9 @@ TEST(Blocks, AreReusedForTensorsOfSimilarSize) {
 TEST(Blocks, AreAdjacentIfTheyAreNew) {
   if (!is_pooled) GTEST_SKIP();
   // Nothing else asks for blocks of this size, so all of these are new.
-  constexpr std::size_t bytes = std::size_t{7} << 17U;
+  constexpr std::size_t bytes = std::size_t{5} << 19U;
   std::vector<std::byte*> blocks;
-  for (int i = 0; i < 10; ++i) blocks.push_back(static_cast<std::byte*>(allocate(bytes)));
+  for (int i = 0; i < 6; ++i) blocks.push_back(static_cast<std::byte*>(allocate(bytes)));
   for (std::size_t i = 1; i < blocks.size(); ++i) EXPECT_EQ(blocks[i], blocks[i - 1] + bytes);
   for (std::byte* block : blocks) release(block, bytes);
 }
@@ -59,9 +62,45 @@ TEST(Blocks, AreCountedAndKeptUpToTheMaximum) {
 TEST(Blocks, LargerThanTheMaximumAreReleasedAtOnce) {
   if (!is_pooled) GTEST_SKIP();
   const Counts before = counts();
-  release(allocate(2 * idle_bytes_max), 2 * idle_bytes_max);
+  const std::size_t resident = resident_bytes();
+  void* const block = allocate(2 * idle_bytes_max);
+  std::memset(block, 1, 2 * idle_bytes_max);
+  release(block, 2 * idle_bytes_max);
+  EXPECT_LT(resident_bytes(), resident + idle_bytes_max);
   EXPECT_EQ(counts().idle_bytes, before.idle_bytes);
   EXPECT_EQ(counts().used_bytes, before.used_bytes);
+}
+
+/// Blocks that overlap, or that the pool gives out twice, change what others contain.
+TEST(Blocks, KeepWhatIsWrittenUntilTheyAreReleased) {
+  struct Block {
+    unsigned char* data;
+    std::size_t bytes;
+    unsigned char content;
+  };
+  Random random{1};
+  std::vector<Block> blocks;
+  const auto release_one = [&](std::size_t i) {
+    const Block block = blocks[i];
+    blocks[i] = blocks.back();
+    blocks.pop_back();
+    for (std::size_t at = 0; at < block.bytes; at += 1024)
+      ASSERT_EQ(block.data[at], block.content) << block.bytes;
+    ASSERT_EQ(block.data[block.bytes - 1], block.content) << block.bytes;
+    release(block.data, block.bytes);
+  };
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 100; ++i) {
+      const std::size_t bytes = (1 + random.below(31)) * block_bytes_min + 1;
+      blocks.push_back({static_cast<unsigned char*>(allocate(bytes)), bytes,
+                        static_cast<unsigned char>(random.below(256))});
+      std::memset(blocks.back().data, blocks.back().content, bytes);
+      if (i % 2 == 1) release_one(random.below(blocks.size()));
+    }
+    // More than the pool keeps, so it gives pages back to the system.
+    while (blocks.size() > 10) release_one(random.below(blocks.size()));
+  }
+  while (!blocks.empty()) release_one(0);
 }
 
 }  // namespace

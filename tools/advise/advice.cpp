@@ -63,8 +63,12 @@ Result<Advice> make_advice(const AdviseOptions& options, std::shared_ptr<const S
     if (auto valid = check(settings.back()); !valid) return std::move(valid).error();
   }
   for (const BarrierTrials& runs :
-       run_trials(settings, options.seeds, options.threads, on_progress))
+       run_trials(settings, options.seeds, options.threads, on_progress)) {
+    for (const Trial& trial : runs.trials)
+      if (!trial.error.empty())
+        return Error{"barrier " + barrier::print(runs.barrier) + ": " + trial.error};
     advice.barriers.push_back(figures_of(runs));
+  }
   for (std::size_t m = 0; m < measures.size(); ++m)
     advice.winners[m] = winner_of(advice.barriers, measures[m]);
   return advice;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "starling/base/check.hpp"
 #include "starling/base/random.hpp"
 #include "starling/base/seconds.hpp"
 
@@ -95,8 +94,7 @@ Trial run_trial(const TrialOptions& options) {
                            .losses = statistics.last_losses()});
     return true;
   };
-  const bool ran = protocol.run();
-  STARLING_CHECK(ran);
+  if (!protocol.run()) trial.error = protocol.error();
   const sim::ProtocolResult result = protocol.result();
   trial.updates = static_cast<double>(result.updates);
   trial.waiting_share = result.waiting_share;

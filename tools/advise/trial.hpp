@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "starling/barrier/barrier.hpp"
@@ -59,6 +60,8 @@ struct Trial {
   /// model that oscillates may pass such a loss by chance, and does not count.
   std::array<std::optional<double>, learning_rates.size()> seconds_to_goal{};
   std::vector<TrialPoint> curve{};
+  /// Why the job failed; empty if it did not. A predicate may let nobody go on.
+  std::string error{};
 };
 
 /// Returns an Error if the barrier cannot run with the number of workers in the mode.

@@ -180,7 +180,8 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                       .compression = train.compression,
                       .l2 = train.l2,
                       .batch = train.batch,
-                      .dynamic_batches = train.dynamic_batches};
+                      .dynamic_batches = train.dynamic_batches,
+                      .steps_max = job.steps_limit};
   // Workers whose batches change in size end when the samples are taken, not after so many steps.
   if (train.dynamic_batches) learning.options.epochs = job.epochs;
   learning.learned = {

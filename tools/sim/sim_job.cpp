@@ -264,6 +264,7 @@ Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, 
   if (job.epochs) {
     auto steps = steps_of_epochs(job, settings, registry);
     if (!steps) return std::move(steps).error();
+    job.steps_limit = options.steps_max;
     options.steps_max = std::min(options.steps_max, *steps);
   }
   return job;

@@ -38,6 +38,7 @@ void ChaosRun::begin_fault(std::size_t index) {
       break;
     case Fault::Kind::freeze:
       machine.frozen = true;
+      machine.frozen_until = std::max(machine.frozen_until, now() + lasts);
       break;
     case Fault::Kind::partition:
     case Fault::Kind::one_way_partition:
@@ -56,6 +57,7 @@ void ChaosRun::begin_fault(std::size_t index) {
       break;
     case Fault::Kind::leave:
       machine.wants_to_leave = true;
+      checker_.on_leave(fault.node);
       run_event(fault.node, [](MemberCore& core, const core::MemberContext& c) { core.leave(c); });
       break;
   }
@@ -74,7 +76,7 @@ void ChaosRun::end_fault(std::size_t index) {
         begin_incarnation(fault.node, false);
       break;
     case Fault::Kind::freeze: {
-      if (!std::exchange(machine.frozen, false)) break;
+      if (now() < machine.frozen_until || !std::exchange(machine.frozen, false)) break;
       auto deferred = std::exchange(machine.deferred, {});
       for (Event& event : deferred) queue_.push(now(), std::move(event));
       break;

@@ -199,15 +199,17 @@ core::DealOptions ChaosJob::deal() const {
                          .batch = 1 + scenario_.seed % 3,
                          .seed = scenario_.seed,
                          .workers = scenario_.workers};
-  if (scenario_.seed % 2 == 1) deal.epochs = static_cast<double>(scenario_.steps * deal.batch) / 4;
   if (barrier::hands_in_early(scenario_.barrier)) {
     // Batches are large enough for a worker to hand in a part of one.
     deal.by_samples = true;
     deal.samples *= 3;
     deal.batch += 3;
-    if (deal.epochs) deal.epochs = static_cast<double>(scenario_.steps) / 3;
-    return deal;
   }
+  // As many epochs as the workers have samples in their steps.
+  if (scenario_.seed % 2 == 1)
+    deal.epochs = static_cast<double>(scenario_.steps * deal.batch * scenario_.workers) /
+                  static_cast<double>(deal.samples);
+  if (deal.by_samples) return deal;
   deal.dynamic = scenario_.seed / 3 % 3 == 2;
   if (deal.dynamic) deal.batch *= scenario_.workers;
   return deal;

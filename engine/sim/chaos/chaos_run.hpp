@@ -66,6 +66,8 @@ struct Machine {
   std::size_t slot = 0;
   bool running = false;
   bool frozen = false;
+  /// When the last of the active freezes ends.
+  Time frozen_until{};
   bool wants_to_leave = false;
   /// Numbers the computations of the worker. If it hands in early, its update comes by a new
   /// number.

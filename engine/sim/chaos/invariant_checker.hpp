@@ -60,6 +60,8 @@ class InvariantChecker {
   std::optional<std::size_t> on_incarnation_started(core::Member member, const MemberCore* core);
   /// Registers that the node's incarnation has ended.
   void on_incarnation_ended(NodeId id);
+  /// Registers that the node was told to leave, after which its worker ends early.
+  void on_leave(NodeId id) { incarnations_[nodes_[id].slot].leaves = true; }
 
   /// Call after each event of a node, before its effects are executed.
   void on_event(NodeId id);
@@ -77,6 +79,9 @@ class InvariantChecker {
   void expect_equal_replicas();
   /// Checks that each sample was taken once. Call when all workers have ended.
   void expect_samples_taken_once();
+  /// Checks that no worker has ended before its last step, for nobody stops the job. Call when all
+  /// workers have ended, if not the epochs end them.
+  void expect_all_steps();
 
   /// Describes the first violation; empty while there is none.
   [[nodiscard]] const std::string& violation() const noexcept { return violation_; }
@@ -115,6 +120,8 @@ class InvariantChecker {
     bool finished = false;
     /// True if it ended without a step, when no other worker was running that had begun.
     bool came_late = false;
+    /// True if its node was told to leave.
+    bool leaves = false;
   };
   /// The last permission to go on that one coordinator gave to one worker. It is checked only when
   /// the worker uses it, because a partitioned coordinator may send permissions that workers do not
@@ -245,8 +252,10 @@ class InvariantChecker {
   /// several configurations; one that no other node has may have had one worker.
   [[nodiscard]] bool was_alone(const NodeState& node_state) const;
   [[nodiscard]] bool is_sample_size(std::size_t drawn, std::size_t seen) const;
-  /// Returns why the draw does not let a worker pass; empty if it does.
-  [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
+  /// Returns why the draw does not let a worker at `step` pass; empty if it does. `floor` is the
+  /// step that all drawn workers must have reached; nullopt if the rule needs all steps to decide.
+  [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step step,
+                                         std::optional<core::Step> floor) const;
   /// Returns which worker of the draw has not answered that it has reached `floor`; empty if all
   /// have.
   [[nodiscard]] std::string why_below(const Draw& draw, core::Step floor) const;
@@ -258,10 +267,11 @@ class InvariantChecker {
   /// `to`.
   [[nodiscard]] std::vector<std::size_t> view_of_coordinator(
       NodeId id, NodeId to, const core::Configuration& configuration) const;
-  /// Returns why the workers in `view` do not let a worker go on; empty if they do.
+  /// Returns why the workers in `view` do not let a worker go on from `step`; empty if they do.
+  /// `floor`: as in why_not_pass().
   [[nodiscard]] std::string why_not_proceed(const core::Configuration& configuration,
-                                            const std::vector<std::size_t>& view,
-                                            core::Step floor) const;
+                                            const std::vector<std::size_t>& view, core::Step step,
+                                            std::optional<core::Step> floor) const;
   [[nodiscard]] static std::size_t other_worker_count(const core::Configuration& configuration);
   /// Returns true if the slot's worker has finished or is at `floor` or beyond.
   [[nodiscard]] bool has_reached(std::size_t slot, core::Step floor) const;

@@ -76,8 +76,8 @@ void InvariantChecker::check_pass(NodeId id, Step step) {
   // The tuner of a worker chooses a sample size of 0 for some steps.
   if (is_tuned && !has_drawn) return;
   const auto floor = is_tuned ? draw.tuned_floor : barrier::promised_floor(scenario_.barrier, step);
-  if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
-  const std::string why = why_not_pass(node_state.draw, *floor);
+  if (barrier::always_passes(scenario_.barrier) || floor == Step{0}) return;
+  const std::string why = why_not_pass(node_state.draw, step, floor);
   // A worker that was the only worker needed no draw.
   if (!why.empty() && !was_alone(node_state))
     report_violation("worker " + std::to_string(id) + " has passed the barrier at step " +
@@ -170,12 +170,17 @@ bool InvariantChecker::was_alone(const NodeState& node_state) const {
   return false;
 }
 
-std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
+std::string InvariantChecker::why_not_pass(const Draw& draw, Step step,
+                                           std::optional<Step> floor) const {
   if (draw.number == 0 || draw.used) return " without asking anyone";
   if (!is_sample_size(draw.asked.size(), draw.expected))
     return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
            std::to_string(draw.expected);
-  return why_below(draw, floor);
+  if (floor) return why_below(draw, *floor);
+  // Workers that did not answer in time count as being at step 0.
+  std::vector<Step> seen;
+  for (const AskedWorker& asked : draw.asked) seen.push_back(asked.answer ? asked.answer->step : 0);
+  return barrier::admits(scenario_.barrier, step, seen) ? "" : " against its rule";
 }
 
 std::string InvariantChecker::why_below(const Draw& draw, Step floor) const {
@@ -266,17 +271,18 @@ void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t slot,
   // The promise holds for the last step of a run, and so for all.
   const auto floor = barrier::promised_floor(scenario_.barrier, until - 1);
   if (!incarnations_[slot].begun) return;  // the message tells a new worker at which step to begin
-  if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
+  if (barrier::always_passes(scenario_.barrier) || floor == Step{0}) return;
+  if (!floor && barrier::needs_paces(scenario_.barrier)) return;  // only the coordinator knows them
   permission->view = view_of_coordinator(id, to, configuration);
   if (permission->view.empty() && was_alone(nodes_[id])) return;
-  permission->objection = why_not_proceed(configuration, permission->view, *floor);
+  permission->objection = why_not_proceed(configuration, permission->view, step, floor);
   // The coordinator may have drawn in the event in which it then adopted the configuration.
   for (core::Epoch epoch = configuration.epoch;
        !permission->objection.empty() && epoch > epoch_of_pass(nodes_[id]); --epoch) {
     const core::Configuration* former = configuration_of(epoch - 1);
     if (former == nullptr) continue;
     auto view = view_of_coordinator(id, to, *former);
-    if (!why_not_proceed(*former, view, *floor).empty()) continue;
+    if (!why_not_proceed(*former, view, step, floor).empty()) continue;
     permission->view = std::move(view);
     permission->objection.clear();
   }
@@ -301,15 +307,25 @@ std::vector<std::size_t> InvariantChecker::view_of_coordinator(
 }
 
 std::string InvariantChecker::why_not_proceed(const core::Configuration& configuration,
-                                              const std::vector<std::size_t>& view,
-                                              Step floor) const {
+                                              const std::vector<std::size_t>& view, Step step,
+                                              std::optional<Step> floor) const {
   const std::size_t expected =
       barrier::seen_workers(scenario_.barrier, other_worker_count(configuration));
   if (barrier::is_sampled(scenario_.barrier) && !is_sample_size(view.size(), expected))
     return " after drawing " + std::to_string(view.size()) + " others, not " +
            std::to_string(expected);
+  // The coordinator sees no step that is beyond the true one.
+  const auto is_counted = [&](std::size_t slot) {
+    return incarnations_[slot].begun && !incarnations_[slot].done;
+  };
+  if (!floor) {
+    std::vector<Step> seen;
+    for (const std::size_t slot : view)
+      seen.push_back(is_counted(slot) ? incarnations_[slot].reached : barrier::finished);
+    return barrier::admits(scenario_.barrier, step, seen) ? "" : " against its rule";
+  }
   for (const std::size_t slot : view)
-    if (incarnations_[slot].begun && !has_reached(slot, floor))
+    if (incarnations_[slot].begun && !has_reached(slot, *floor))
       return " though worker " + incarnation_name(slot) + " is at " +
              std::to_string(incarnations_[slot].reached);
   return {};

@@ -76,6 +76,18 @@ void InvariantChecker::expect_push_sums(core::RangeId range) {
   }
 }
 
+void InvariantChecker::expect_all_steps() {
+  for (const core::Member& member : latest()->members) {
+    const std::size_t slot = nodes_[member.id].slot;
+    const IncarnationProgress& incarnation = incarnations_[slot];
+    if (member.works && incarnation.done && !incarnation.leaves &&
+        incarnation.reached < scenario_.steps)
+      report_violation("worker " + incarnation_name(slot) + " has ended after step " +
+                       std::to_string(incarnation.reached) + " of " +
+                       std::to_string(scenario_.steps));
+  }
+}
+
 void InvariantChecker::expect_samples_taken_once() {
   std::vector<Step> held(incarnations_.size());
   // A ledger has only the last incarnation of a worker.
@@ -122,11 +134,10 @@ void InvariantChecker::expect_samples_taken_once() {
     // The members may have changed since the deal.
     const MemberCore* core = nodes_[dealt.id].core;
     if (core == nullptr || core->self().incarnation != dealt.incarnation) continue;
-    const core::Worker& worker = *core->role<core::Training>().worker();
+    const IncarnationProgress& incarnation = incarnations_[nodes_[dealt.id].slot];
     const std::uint64_t taken = reports[dealt.id].taken.value_or(0);
     // A worker that joins when the others have ended ends at once.
-    if (expected && !worker.is_stopping() && !incarnations_[nodes_[dealt.id].slot].came_late &&
-        taken < *expected)
+    if (expected && !incarnation.leaves && !incarnation.came_late && taken < *expected)
       report_violation("worker " + std::to_string(dealt.id) + " has ended after " +
                        std::to_string(taken) + " of its " + std::to_string(*expected) +
                        (samples_.counts_samples() ? " samples" : " steps") + " of the last deal");

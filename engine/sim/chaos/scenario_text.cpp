@@ -10,6 +10,7 @@
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/core/training/exchanges.hpp"
+#include "starling/engine/exchange/allreduce/allreduce.hpp"
 #include "starling/engine/sim/chaos/scenario.hpp"
 
 namespace starling::sim {
@@ -74,11 +75,12 @@ constexpr std::array<std::string_view, 18> scenario_keys{
     "workers",     "servers",    "ranges",   "copies",  "steps",      "loss",
     "duplication", "reordering", "latency",  "compute", "straggling", "beyond"};
 
-/// A run must finish within 120 s of virtual time after its last fault. With all values at these
-/// limits, it takes about 80 s.
+/// A run must finish within 600 s of virtual time after its last fault. With all values at these
+/// limits, it takes up to 90 s with owners, and up to 330 s with a ring of 24 workers.
 constexpr core::Step steps_max = 30;
 constexpr std::uint32_t ranges_max = 16;
 constexpr std::uint32_t copies_max = 4;
+constexpr std::size_t buckets_max = 4;
 constexpr double share_max = 0.3;
 constexpr Time latency_max = 2ms;
 constexpr Time compute_max = 100ms;
@@ -253,6 +255,10 @@ Result<void> check(const Scenario& scenario) {
                                         scenario.recheck, scenario.workers);
       !valid)
     return valid;
+  if (const auto sums = core::parse_allreduce(scenario.exchange);
+      sums && sums->buckets > buckets_max)
+    return Error{"exchange " + scenario.exchange + ": buckets=" + std::to_string(sums->buckets) +
+                 "; valid: at most " + std::to_string(buckets_max)};
   if (scenario.cache)
     if (auto valid = core::check_cache(scenario.exchange, scenario.mode, scenario.barrier); !valid)
       return valid;

@@ -57,6 +57,8 @@ struct LearnOptions {
   bool dynamic_batches = false;
   /// The number of passes over the training data; if given, it replaces protocol.steps.
   std::optional<double> epochs = std::nullopt;
+  /// With `epochs`: no worker makes more steps than this.
+  Step steps_max = barrier::unlimited;
   /// Called at each point of the curve. If it returns false, the run ends.
   std::function<bool(const ProtocolPoint&)> on_point = {};
 };
@@ -101,6 +103,7 @@ requires models::Model<M, D>
               .by_samples = barrier::hands_in_early(protocol.barrier),
               .seed = protocol.seed,
               .epochs = options.epochs,
+              .steps_max = options.steps_max,
               .workers = protocol.workers};
   const auto compressors = std::make_shared<std::map<MemberId, core::UpdateCompressor>>();
   job.compute = [gradients, seed = protocol.seed, compression = options.compression,
@@ -165,9 +168,10 @@ requires models::Model<M, D>
         models::first_order(data.size(), std::max<std::size_t>(1, options.protocol.workers),
                             options.batch, options.dynamic_batches, 0);
     // If workers hand in early, they end when the samples are taken.
-    completed.protocol.steps = barrier::hands_in_early(options.protocol.barrier)
-                                   ? models::steps_max_in(*options.epochs, data.size())
-                                   : order.steps_in_epochs(*options.epochs);
+    completed.protocol.steps =
+        std::min(options.steps_max, barrier::hands_in_early(options.protocol.barrier)
+                                        ? models::steps_max_in(*options.epochs, data.size())
+                                        : order.steps_in_epochs(*options.epochs));
   }
   if (auto valid = check(completed.protocol); !valid) return std::move(valid).error();
   if (!compute_metrics)

@@ -253,12 +253,13 @@ void Protocol::follow_step(MemberId id) {
   updates_ += worker.step() - node.step;
   node.step = worker.step();
   node.is_running = runs;
-  if (runs) {
-    ++workers_at_[node.step];
-    max_lag_ = std::max(max_lag_, workers_at_.rbegin()->first - workers_at_.begin()->first);
-  } else {
-    node.ended_at = now();
-  }
+  // A worker runs until it has made its last step, so this step counts, too.
+  const auto at = workers_at_.try_emplace(node.step).first;
+  ++at->second;
+  max_lag_ = std::max(max_lag_, workers_at_.rbegin()->first - workers_at_.begin()->first);
+  if (runs) return;
+  if (--at->second == 0) workers_at_.erase(at);
+  node.ended_at = now();
 }
 
 // --- faults -------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -25,14 +27,19 @@ TEST(NodeList, VisitsEachNodeOnceARoundInANewOrder) {
   NodeList list{1};
   Random random{2};
   for (NodeId id = 1; id <= 50; ++id) list.insert(record_of(id));
-  std::vector<std::vector<NodeId>> rounds(3);
-  for (auto& round : rounds) {
-    std::set<NodeId> visited;
-    for (int i = 0; i < 50; ++i) visited.insert(round.emplace_back(list.next(random)->record.id));
-    EXPECT_EQ(visited.size(), 50U);
+  constexpr int rounds = 600;
+  std::map<NodeId, int> last_turns;
+  double products = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::map<NodeId, int> turns;
+    for (int turn = 0; turn < 50; ++turn) turns[list.next(random)->record.id] = turn;
+    ASSERT_EQ(turns.size(), 50U);
+    for (const auto& [id, turn] : last_turns) products += (turn - 24.5) * (turns[id] - 24.5);
+    last_turns = std::move(turns);
   }
-  EXPECT_NE(rounds[0], rounds[1]);
-  EXPECT_NE(rounds[1], rounds[2]);
+  // The turns in two independent orders of n have a correlation of mean 0 and variance 1 / (n - 1).
+  const double variance = (50 * 50 - 1) / 12.0;
+  EXPECT_NEAR(products / (50 * variance * (rounds - 1)), 0, 5 / std::sqrt(49.0 * (rounds - 1)));
 }
 
 /// While nodes join and leave, next() returns live nodes only, and the counts and the digest match
@@ -121,6 +128,10 @@ TEST(NodeList, DrawsDifferentNodesThatThePredicateAccepts) {
     }
     EXPECT_FALSE(drawn.contains(2));
     EXPECT_EQ(drawn.size(), size >= 2 ? size - 1 : size);
+    // Five standard deviations of how many of 2000 draws contain a node.
+    const double share = std::min(1.0, 3.0 / static_cast<double>(drawn.size()));
+    for (const auto& [id, count] : drawn)
+      EXPECT_NEAR(count, 2000 * share, 5 * std::sqrt(2000 * share * (1 - share))) << id;
   }
 }
 

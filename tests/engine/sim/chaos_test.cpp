@@ -325,5 +325,53 @@ TEST(ChaosRun, LosingAllReplicasOfARangeEndsTheJob) {
   EXPECT_TRUE(report.gave_up);
 }
 
+/// Notes when node 2 received its last packet before 650 ms.
+class LastArrival : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& world, core::Envelope& envelope) override {
+    if (envelope.to == 2 && world.now() < 650ms) at = world.now();
+    return true;
+  }
+  Time at{};
+};
+
+TEST(Chaos, FreezesThatOverlapLastUntilTheLaterEnd) {
+  Scenario scenario;
+  scenario.barrier = barrier::parse("pssp:s=2,beta=2").value();
+  scenario.compute = 40ms;
+  scenario.steps = 30;
+  scenario.faults = {{.kind = Fault::Kind::freeze, .node = 2, .at = 100ms, .lasts = 60ms},
+                     {.kind = Fault::Kind::freeze, .node = 2, .at = 150ms, .lasts = 500ms}};
+  LastArrival last;
+  EXPECT_EQ(run_chaos(scenario, &last).violation, "");
+  EXPECT_LE(last.at, 100ms);
+}
+
+/// The slowest job that a scenario file may describe. An odd seed ends it by epochs, an even one
+/// by steps.
+TEST(Chaos, JobsAtTheLimitsOfScenariosFinish) {
+  Scenario slow;
+  slow.ranges = 16;
+  slow.steps = 30;
+  slow.loss = slow.duplication = slow.reordering = 0.3;
+  slow.latency = 2ms;
+  slow.compute = 100ms;
+  slow.straggling = 5;
+
+  Scenario peers = slow;
+  peers.workers = 24;
+  peers.barrier = barrier::parse("pbsp:beta=3").value();
+
+  Scenario central = slow;
+  central.mode = core::Mode::central;
+  central.barrier = barrier::parse("bsp").value();
+  central.workers = 1;
+  central.servers = central.replication_factor = 4;
+
+  for (Scenario scenario : {peers, central})
+    for (scenario.seed = 12; scenario.seed < 14; ++scenario.seed)
+      EXPECT_EQ(run_chaos(scenario).violation, "") << print(scenario);
+}
+
 }  // namespace
 }  // namespace starling::sim

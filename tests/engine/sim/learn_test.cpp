@@ -235,12 +235,18 @@ TEST(Learn, RefusesOptionsThatCannotWork) {
   EXPECT_EQ(refusal([](auto& o) { o.protocol.replication_factor = 0; }),
             "copies=0: a range needs at least 1 owner");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.slowness = {1, 2}; }), "2 slownesses for 4 workers");
+  EXPECT_EQ(refusal([](auto& o) { o.protocol.shards = 0; }),
+            "shards=0: a job needs at least 1 server shard");
+  EXPECT_EQ(refusal([](auto& o) { o.epochs = -1; }), "epochs must be a finite number >= 0");
   EXPECT_EQ(refusal([](auto& o) {
               o.compression = models::TopK{};
               o.protocol.barrier = barrier::parse("tuned:progress").value();
             }).substr(0, 62),
             "compression topk:share=1%: barrier tuned:progress measures the");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.mode = Mode::peer; }).substr(0, 12), "barrier bsp ");
+  const Table no_rows{digits().features(), digits().classes(), Table::Dense{}, {}};
+  EXPECT_EQ(learn(model, no_rows, nullptr, options_for(Mode::central, "bsp")).error().message,
+            "the training data has no samples");
 }
 
 TEST(Learn, FailsIfTheLossIsNotANumber) {

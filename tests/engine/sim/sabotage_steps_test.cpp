@@ -298,5 +298,38 @@ TEST(Sabotage, GatesThatChangePacesAreFound) {
   EXPECT_TRUE(seeds_until_found<SlowedPaces>(200, "by a pace that no worker of its draw"));
 }
 
+/// A quorum of one worker suffices, over samples or over all workers.
+template <bool is_sampled>
+class SmallQuorum : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& /*world*/, Envelope& /*envelope*/) override { return true; }
+  barrier::Barrier barrier_of_cores(const barrier::Barrier& of_scenario) override {
+    barrier::Barrier altered = of_scenario;
+    auto* quorum = std::get_if<barrier::Quorum>(&altered.rule);
+    if (quorum != nullptr && altered.sample.has_value() == is_sampled) quorum->share = 0.01;
+    return altered;
+  }
+};
+
+TEST(Sabotage, QuorumsThatAreTooSmallAreFound) {
+  EXPECT_TRUE(seeds_until_found<SmallQuorum<true>>(100, "against its rule"));
+  EXPECT_TRUE(seeds_until_found<SmallQuorum<false>>(1000, "against its rule"));
+}
+
+/// Workers are told to stop after their third step, though nobody stops the job.
+class EarlyStop : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
+    const auto* arrived = payload_as<core::Arrived>(envelope);
+    if (arrived != nullptr && arrived->step == 3)
+      world.forge_sending(world.now(), envelope.to, envelope.from, core::Stop{});
+    return true;
+  }
+};
+
+TEST(Sabotage, WorkersThatEndEarlyAreFound) {
+  EXPECT_TRUE(seeds_until_found<EarlyStop>(50, "has ended after"));
+}
+
 }  // namespace
 }  // namespace starling::sim

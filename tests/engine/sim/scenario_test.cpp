@@ -109,6 +109,8 @@ TEST(Scenario, IsRefusedIfALineIsInvalidAndTheMessageSaysWhich) {
         BadScenario{"mode peer", "mode hybrid", "servers=0"},
         BadScenario{"pssp:s=2,beta=2", "bsp", "central"},
         BadScenario{"workers 5", "workers 2", "beta"},
+        BadScenario{"exchange owners", "exchange allreduce:ring,buckets=5",
+                    "exchange allreduce:ring,buckets=5: buckets=5; valid: at most 4"},
         BadScenario{"copies 2", "copies 24", "valid: 1 to 4"},
         BadScenario{"workers 5\nservers 0\nranges 4\ncopies 2",
                     "workers 3\nservers 0\nranges 4\ncopies 4", "copies 4, and 3 nodes that own"},

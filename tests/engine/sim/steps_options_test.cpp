@@ -104,6 +104,7 @@ TEST(Memory, GrowsWithTheWorkersAndThePolicy) {
   const auto arrival = memory_estimate(options_of("pssp:s=4,beta=10", 1'000'000));
   EXPECT_GT(arrival, 50'000'000U);
   EXPECT_LT(arrival, 1'000'000'000U);
+  EXPECT_GT(memory_estimate(options_of("pssp:s=4,beta=10", 3'000'000)), 2 * arrival);
   EXPECT_GT(memory_estimate(options_of("pssp:s=4,beta=10", 1'000'000, "exp:1s", "notify")),
             arrival);
 }

@@ -166,6 +166,16 @@ TEST(SampleOrder, CountsStepsUntilTheEndOfEpochs) {
   EXPECT_EQ((SampleOrder{60, 3, 5, 7}.steps_until(2.5)), 10U);
 }
 
+TEST(SampleOrder, CountsTheEpochsAfterSteps) {
+  const std::vector<FormerDeal> former{{0, 5, 15, {{1}, {2}}}};  // 15 of 60 samples
+  const SampleOrder order{60, 3, 5, 7, true, former};
+  EXPECT_DOUBLE_EQ(order.epochs_after(0), 0.25);
+  EXPECT_DOUBLE_EQ(order.epochs_after(1), 0.5);
+  EXPECT_DOUBLE_EQ(order.epochs_after(3), 1);
+  EXPECT_DOUBLE_EQ(order.epochs_after(3 + 6), 2.5);
+  EXPECT_DOUBLE_EQ((SampleOrder{60, 3, 5, 7}.epochs_after(10)), 2.5);
+}
+
 TEST(SampleOrder, RefusesDealsThatNoJobCanHaveHad) {
   const auto refusal = [](const FormerDeal& deal) {
     const auto valid = check_deals(std::vector{deal}, 60);

@@ -40,6 +40,21 @@ TEST(SampleProgress, EndsAWorkerAfterItsPartOfTheEpochs) {
   EXPECT_EQ(order.samples_of_first_epoch(0), 12U);
 }
 
+TEST(SampleProgress, CountsTheEpochsOfTheRestToo) {
+  const std::vector<FormerDeal> former{{0, 5, 15, {{1}, {2}}}};  // 15 of 60 samples
+  const SampleOrder order{60, 3, 5, 7, true, former};
+  EXPECT_DOUBLE_EQ(order.epochs_after_samples(0, 0), 0.25);
+  EXPECT_DOUBLE_EQ(order.epochs_after_samples(0, 5), 0.5);
+  EXPECT_DOUBLE_EQ(order.epochs_after_samples(0, 15), 1);
+  EXPECT_DOUBLE_EQ(order.epochs_after_samples(0, 15 + 30), 2.5);
+}
+
+TEST(SampleProgress, IsDividedAmongTheWorkersOfAJobThatResumes) {
+  const std::vector<std::uint64_t> expected{6, 6, 6, 5};
+  for (std::uint64_t worker = 0; worker < 4; ++worker)
+    EXPECT_EQ(samples_at_resume(23, 4, worker), expected[worker]);
+}
+
 TEST(SampleProgress, HasNothingForAWorkerWithoutSamples) {
   const SampleOrder order{2, 3, 4, 7};
   EXPECT_EQ(order.size_after(2, 0), 0U);

@@ -279,26 +279,65 @@ TEST(BatchNormStatistics, AreMeansOverTheMicroBatchesOfALargeBatch) {
   EXPECT_NEAR(g[6], 0.1 * mean, 1e-12);
 }
 
-TEST(Dropout, PreservesTheMeanAndRepeatsWithTheSameSeed) {
-  const Table data{1000, 0, Table::Dense{std::vector<float>(1000, 1)}, {0}};
-  const auto spec = Spec::parse("net:layers=dropout 0.25; dense 1").value();
+TEST(Dropout, DropsAtItsRateAndRepeatsWithTheSameSeed) {
+  const Table data{999, 999, Table::Dense{std::vector<float>(999, 1)}, {0}};
+  const auto spec = Spec::parse("net:layers=dropout 0.25").value();
   const auto model = Net<double>::parse(spec, data).value();
-  std::vector<double> w(1001, 1);
-  w[1000] = 0;
   Arena arena;
-  const auto sum = [&](std::uint64_t seed, bool training) {
+  const auto outputs = [&](std::uint64_t seed, bool training) {
     arena.reset();
     Random random{seed};
     ComputeContext context{random, arena, training};
-    double out = 0;
-    model.scores(w, data, all_rows(data), context, {&out, 1});
+    std::vector<double> out(999);
+    model.scores({}, data, all_rows(data), context, out);
     return out;
   };
-  EXPECT_EQ(sum(1, false), 1000);
-  EXPECT_EQ(sum(1, true), sum(1, true));
-  EXPECT_NE(sum(1, true), sum(2, true));
-  // The sum of 1000 numbers of mean 1 and variance 1/3; six standard deviations are 110.
-  EXPECT_NEAR(sum(3, true), 1000, 110);
+  EXPECT_EQ(outputs(1, false), std::vector<double>(999, 1));
+  EXPECT_EQ(outputs(1, true), outputs(1, true));
+  EXPECT_NE(outputs(1, true), outputs(2, true));
+  const auto dropped = outputs(3, true);
+  const auto zeros = std::ranges::count(dropped, 0.0);
+  EXPECT_EQ(std::ranges::count(dropped, 1 / 0.75), 999 - zeros);
+  EXPECT_NEAR(static_cast<double>(zeros), 999 * 0.25, 5 * std::sqrt(999 * 0.25 * 0.75));
+}
+
+/// Returns how many of 9000 images have their bright pixel at each of 3x3 pixels after `layer`
+/// moved it from pixel `from`.
+std::vector<double> moved(const std::string& layer, std::size_t from, bool training = true) {
+  constexpr std::size_t images = 9000;
+  Table::Dense x{std::vector<float>(images * 9)};
+  for (std::size_t i = 0; i < images; ++i) x.values[i * 9 + from] = 1;
+  const Table data{9, 9, std::move(x), std::vector<float>(images)};
+  const auto spec = Spec::parse("net:input=3x3x1,layers=" + layer + "; flatten").value();
+  const auto model = Net<double>::parse(spec, data).value();
+  Random random{5};
+  Arena arena;
+  ComputeContext context{random, arena, training};
+  std::vector<double> out(images * 9);
+  model.scores({}, data, all_rows(data), context, out);
+  std::vector<double> counts(9);
+  for (std::size_t i = 0; i < out.size(); ++i) counts[i % 9] += out[i];
+  return counts;
+}
+
+TEST(Augmentation, MirrorsHalfOfTheImages) {
+  const auto counts = moved("random-flip", 3);
+  EXPECT_EQ(counts[3] + counts[5], 9000);
+  EXPECT_NEAR(counts[5], 4500, 5 * std::sqrt(9000 / 4.0));
+  EXPECT_EQ(moved("random-flip", 3, false)[3], 9000) << "an evaluation mirrors nothing";
+}
+
+TEST(Augmentation, DrawsEveryShiftEquallyOften) {
+  double chi_square = 0;
+  double sum = 0;
+  for (const double count : moved("random-shift 1", 4)) {
+    chi_square += (count - 1000) * (count - 1000) / 1000;
+    sum += count;
+  }
+  // The bound is the 0.9999 quantile of the chi-square distribution with 8 degrees of freedom.
+  EXPECT_LT(chi_square, 31.83);
+  EXPECT_EQ(sum, 9000);
+  EXPECT_EQ(moved("random-shift 1", 4, false)[4], 9000) << "an evaluation shifts nothing";
 }
 
 }  // namespace

@@ -99,6 +99,13 @@ TEST(NetRefusals, NameUnknownLayersAndBadOptions) {
             "net: layer 1 (residual): needs a branch in parentheses, like residual(dense 10)");
   EXPECT_EQ(layers_error("dense 3; embedding 4 width=2"),
             "net: layer 2 (embedding 4 width=2): reads ids, so it can only be the first layer");
+  EXPECT_EQ(layers_error("embedding 4"),
+            "net: layer 1 (embedding 4): embedding: needs width=W, the numbers of one vector");
+  EXPECT_EQ(layers_error("residual bias=0(relu)"),
+            "net: layer 1 (residual bias=0): takes no options, only branches");
+  EXPECT_EQ(layers_error("random-shift 28"),
+            "net: layer 1 (random-shift 28): random-shift: moves images of 28x28x1 by 28 pixels; "
+            "valid: fewer than 28");
 }
 
 TEST(NetRefusals, NameMismatchesOfNetAndData) {

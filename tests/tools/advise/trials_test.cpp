@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <span>
 
 #include "starling/tools/advise/advice.hpp"
 #include "starling/tools/advise/map.hpp"
@@ -193,6 +194,16 @@ TEST(Advice, RunsForAsManyStepsOfTheSlowestAsItWasAskedTo) {
   StepTrace trace(2, {"w", std::vector<core::Time>(20, 100ms)});
   trace.back().durations.assign(20, 250ms);
   EXPECT_EQ(advice_for(trace, {"bsp", "asp"}).horizon, 37500ms);
+}
+
+TEST(Trial, SaysWhyItsJobStalls) {
+  const auto never = [](barrier::Step, std::span<const barrier::Step>) { return false; };
+  const Trial trial = run_trial(
+      {.barrier = {barrier::Predicate::make("never", never)},
+       .workers = 2,
+       .step_times = [](core::MemberId, core::Step, Random&) -> core::Time { return 100ms; },
+       .horizon = 2s});
+  EXPECT_EQ(trial.error, "the job stalls at step 1: no event is left");
 }
 
 }  // namespace

@@ -105,5 +105,29 @@ TEST(ProtocolLevel, RefusesBadSettings) {
             std::string::npos);
 }
 
+TEST(ProtocolLevel, EndsAfterTheStepsOrTheEpochsWhicheverComeFirst) {
+  const Folder folder;
+  for (const char* job : {"--barrier absp", "--barrier bsp --batch dynamic:total=64"}) {
+    const ProgramResult ran = starling(
+        folder,
+        std::string{"sim --level protocol --data linear:d=2,n=2000 --model linear --mode central "
+                    "--step-time const:10ms --epochs 5 --steps 10 --json --quiet "} +
+            job);
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(Json::parse(ran.out)[0]["steps"]["max"], 10) << job;
+  }
+}
+
+TEST(ProtocolLevel, CountsTheLastStepInTheLargestLag) {
+  const Folder folder;
+  const ProgramResult ran =
+      starling(folder,
+               "sim --level protocol --data linear:d=2,n=100 --model linear --workers 2 --mode "
+               "central --barrier asp --steps 5 --step-time const:20ms --straggler 1:8x --json "
+               "--quiet");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)[0]["max_lag"], 5);
+}
+
 }  // namespace
 }  // namespace starling::program
