@@ -2,7 +2,17 @@
 
 namespace starling::core {
 
+namespace {
+
+/// After so many resent payloads in a row, the round trip is taken to have become longer than the
+/// timeout.
+constexpr unsigned resent_max = 8;
+
+}  // namespace
+
 void ResendTimeout::on_round_trip(Time round_trip) {
+  resent_age_ = {};
+  resent_count_ = 0;
   if (!smoothed_) {
     smoothed_ = round_trip;
     deviation_ = round_trip / 2;
@@ -14,8 +24,13 @@ void ResendTimeout::on_round_trip(Time round_trip) {
   *smoothed_ += (round_trip - *smoothed_) / 8;
 }
 
+void ResendTimeout::on_resent_acknowledged(Time age) {
+  if (++resent_count_ >= resent_max) smoothed_.reset();
+  if (!smoothed_) resent_age_ = age;
+}
+
 Time ResendTimeout::get() const {
-  Time timeout = smoothed_ ? *smoothed_ + 4 * deviation_ : initial_;
+  Time timeout = smoothed_ ? *smoothed_ + 4 * deviation_ : std::max(initial_, resent_age_ * 3 / 2);
   timeout = std::clamp(timeout, min_, max_);
   for (unsigned i = 0; i < timeouts_ && timeout < max_; ++i) timeout *= 2;
   return std::min(timeout, max_);

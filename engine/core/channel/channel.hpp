@@ -107,6 +107,11 @@ struct ChannelOptions {
 
 /// Computes the resend timeout: the smoothed round-trip time plus four times its deviation, doubled
 /// at each timeout (RFC 6298).
+///
+/// An acknowledgement of a payload that was sent twice does not tell which of the packets it
+/// answers (Karn's problem), only that the round trip is at most as long as the payload's age.
+/// While no round trip is measured, the timeout exceeds this age: a timeout below the round trip
+/// would let each payload be sent twice, and so none would ever be measured.
 class ResendTimeout {
  public:
   ResendTimeout(Time initial, Time min, Time max) : initial_(initial), min_(min), max_(max) {}
@@ -114,6 +119,8 @@ class ResendTimeout {
   /// An acknowledgement came `round_trip` after its payload was sent. Requires: the payload was
   /// sent only once.
   void on_round_trip(Time round_trip);
+  /// An acknowledgement came for a payload that was sent several times, first `age` ago.
+  void on_resent_acknowledged(Time age);
   /// No acknowledgement came before the timeout.
   void on_timeout() { ++timeouts_; }
   /// An acknowledgement came: ends the doubling.
@@ -128,6 +135,10 @@ class ResendTimeout {
   Time max_;
   std::optional<Time> smoothed_;
   Time deviation_{};
+  /// While no round trip is measured, the age of the resent payload that was acknowledged last.
+  Time resent_age_{};
+  /// Counts the resent payloads that were acknowledged since a round trip was measured.
+  unsigned resent_count_ = 0;
   unsigned timeouts_ = 0;
 };
 
@@ -258,14 +269,22 @@ class Channel {
     resend_at_ = context.now + resend_timeout_.get();
   }
 
+  /// Learns from the first acknowledgement of a payload how long a round trip takes.
+  void measure(const Context& context, const Sent& sent) {
+    const Time age = context.now - sent.sent_at;
+    if (sent.resent)
+      resend_timeout_.on_resent_acknowledged(age);
+    else
+      resend_timeout_.on_round_trip(age);
+  }
+
   /// Handles the acknowledgements in `packet`.
   void acknowledge(const Context& context, const Packet<Payload>& packet) {
     if (packet.acknowledged > sent_) return;  // acknowledges a payload that was never sent
     bool is_new = false;
     while (!in_flight_.empty() && first_in_flight() <= packet.acknowledged) {
       const Sent& sent = in_flight_.front();
-      if (!sent.resent && !sent.selectively_acknowledged)
-        resend_timeout_.on_round_trip(context.now - sent.sent_at);
+      if (!sent.selectively_acknowledged) measure(context, sent);
       bytes_in_flight_ -= payload_bytes(sent.payload);
       in_flight_.pop_front();
       is_new = true;
@@ -276,7 +295,7 @@ class Channel {
       if (sequence < first_in_flight() || sequence > sent_) continue;
       Sent& sent = in_flight_[sequence - first_in_flight()];
       if (std::exchange(sent.selectively_acknowledged, true)) continue;
-      if (!sent.resent) resend_timeout_.on_round_trip(context.now - sent.sent_at);
+      measure(context, sent);
       is_new = true;
     }
     if (!is_new) return;

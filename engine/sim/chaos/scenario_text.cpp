@@ -76,7 +76,7 @@ constexpr std::array<std::string_view, 18> scenario_keys{
     "duplication", "reordering", "latency",  "compute", "straggling", "beyond"};
 
 /// A run must finish within 600 s of virtual time after its last fault. With all values at these
-/// limits, it takes up to 90 s with owners, and up to 330 s with a ring of 24 workers.
+/// limits, it takes up to 130 s with owners, and up to 420 s with a ring of 24 workers.
 constexpr core::Step steps_max = 30;
 constexpr std::uint32_t ranges_max = 16;
 constexpr std::uint32_t copies_max = 4;

@@ -28,6 +28,22 @@ TEST(ResendTimeout, DoublesAtEachTimeoutUpToItsMaximum) {
   EXPECT_EQ(timeout.get(), 50ms);
 }
 
+TEST(ResendTimeout, ExceedsTheAgeOfAResentPayloadUntilARoundTripIsMeasured) {
+  ResendTimeout timeout{50ms, 5ms, 1s};
+  timeout.on_resent_acknowledged(200ms);
+  EXPECT_EQ(timeout.get(), 300ms);
+  timeout.on_resent_acknowledged(60ms);
+  EXPECT_EQ(timeout.get(), 90ms);
+  timeout.on_resent_acknowledged(1ms);
+  EXPECT_EQ(timeout.get(), 50ms);
+  timeout.on_resent_acknowledged(1h);
+  EXPECT_EQ(timeout.get(), 1s);
+  timeout.on_round_trip(2ms);
+  EXPECT_EQ(timeout.get(), 2ms + 4 * 1ms);
+  timeout.on_resent_acknowledged(200ms);
+  EXPECT_EQ(timeout.get(), 2ms + 4 * 1ms) << "the payload may have been lost";
+}
+
 TEST(ResendTimeout, IsNeverShorterThanItsMinimum) {
   ResendTimeout timeout{50ms, 5ms, 1s};
   for (int i = 0; i < 100; ++i) timeout.on_round_trip(1us);
@@ -89,6 +105,27 @@ TEST(Channel, LimitsTheBytesInFlightButSendsALargerPayloadAlone) {
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 5});
   EXPECT_TRUE(channel.is_settled());
   EXPECT_EQ(channel.bytes_in_flight(), 0U);
+}
+
+TEST_F(ChannelEnd, LearnsARoundTripThatIsLongerThanTheTimeout) {
+  Channel<int> channel{1, 1};
+  std::uint64_t sequence = 0;
+  /// Returns how often `count` payloads are sent, if each is acknowledged after `round_trip`.
+  const auto send = [&](int count, Time round_trip) {
+    std::size_t sent = 0;
+    for (int i = 0; i < count; ++i) {
+      const Time begin = ++sequence * 1s;
+      EXPECT_TRUE(channel.send(at(begin), 7));
+      for (Time after = 1ms; after < round_trip; after += 1ms) channel.on_timer(at(begin + after));
+      channel.on(at(begin + round_trip), {.from = 1, .to = 1, .acknowledged = sequence});
+      sent += count_sent();
+    }
+    return sent;
+  };
+  EXPECT_EQ(send(10, 300ms), 10U + 2U) << "the first is sent again after 50 and 150 ms";
+  EXPECT_EQ(send(100, 1ms), 100U);
+  EXPECT_GT(send(10, 300ms), 20U) << "after 5 ms and more, until the channel notices";
+  EXPECT_EQ(send(10, 300ms), 10U);
 }
 
 TEST_F(ChannelEnd, IgnoresAcknowledgementsOfPayloadsThatWereNotSent) {
