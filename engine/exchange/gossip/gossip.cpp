@@ -259,6 +259,27 @@ void GossipExchange::hand_over(const Context& context) {
 
 // --- members ------------------------------------------------------------------------------------
 
+/// If workers have left, those that stay have their weight too. Lowers this worker's weight by the
+/// same factor as the others do, so that the mean weight stays 1, and updates move the mean of the
+/// copies as far as before. Returns false, and changes nothing, if the worker to which those that
+/// left have handed over is gone or has ended.
+bool GossipExchange::lower_weights(const Configuration& before, const Configuration& next) {
+  const auto is_in_next = [&](const MemberIncarnation& worker) {
+    return next.contains(worker.id, worker.incarnation);
+  };
+  const auto target = successor(before);
+  if (!target || !is_in_next(*target) || ended_.contains(*target)) return false;
+  if (*target == self() && ended_at_) return false;
+  const auto stay = std::ranges::count_if(before.members, [&](const Member& member) {
+    return member.works && is_in_next({member.id, member.incarnation});
+  });
+  const auto left =
+      static_cast<std::ptrdiff_t>(leaving_.size()) - std::ranges::count_if(leaving_, is_in_next);
+  for (Weight& own : weights_)
+    own.weight *= static_cast<double>(stay) / static_cast<double>(stay + left);
+  return true;
+}
+
 void GossipExchange::on_configuration(const Context& context, const ConfigurationPtr& next,
                                       Epoch former) {
   const ConfigurationPtr before = set_configuration(next);
@@ -277,16 +298,18 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
         context.send(other.id, Ended{self().id, *ended_at_, is_leaving_});
     must_hand_over_ |= successor(*next) != successor(*before);
   }
-  std::erase_if(ended_, is_gone);
-  std::erase_if(leaving_, is_gone);
   // The dead may have had more than their part of all weight. If the workers that are left all had
   // their least weight, none of them would send any more.
-  const auto is_gone_worker = [&](const Member& member) {
-    return member.works && is_gone({member.id, member.incarnation});
+  const bool is_handed_over = before && lower_weights(*before, *next);
+  const auto is_dead_worker = [&](const Member& member) {
+    const MemberIncarnation worker{member.id, member.incarnation};
+    return member.works && is_gone(worker) && !(is_handed_over && leaving_.contains(worker));
   };
-  if (before && std::ranges::any_of(before->members, is_gone_worker))
+  if (before && std::ranges::any_of(before->members, is_dead_worker))
     for (Weight& own : weights_)
       if (own.weight > 0) own.weight_min = std::min(own.weight_min, own.weight / 2);
+  std::erase_if(ended_, is_gone);
+  std::erase_if(leaving_, is_gone);
   // Weight that was sent to a worker that is gone is lost with it. The rest stays here.
   for (Transfer& transfer : transfers_)
     if (is_gone(transfer.target)) {

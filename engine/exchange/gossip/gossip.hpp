@@ -128,6 +128,7 @@ class GossipExchange : public WorkerModel {
   [[nodiscard]] std::optional<MemberIncarnation> successor(
       const Configuration& configuration) const;
   void hand_over(const Context& context);
+  bool lower_weights(const Configuration& before, const Configuration& next);
 
   GossipSettings settings_;
   /// By range; empty if this member does not work.

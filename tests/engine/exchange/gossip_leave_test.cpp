@@ -111,5 +111,44 @@ TEST_F(GossipLeaveTest, NoWeightIsLostInAnyOrder) {
   }
 }
 
+/// Workers join and leave by turns, and the others go on: the mean weight stays 1, because an
+/// update moves the mean of the copies by its inverse.
+TEST_F(GossipLeaveTest, LeaversDoNotRaiseTheMeanWeight) {
+  for (MemberId joiner = 4; joiner < 24; ++joiner) {
+    const MemberId leaver = configuration_.members[1].id;
+    leave(leaver);
+    end(leaver);
+    deliver_all();
+    EXPECT_TRUE(exchange(leaver).may_leave());
+    remove(leaver);
+    add(joiner);
+    for (const Member& member : configuration_.members) adopt(member.id);
+    deliver_all();
+    double weights = 0;
+    for (const Member& member : configuration_.members) weights += weight(member.id);
+    EXPECT_NEAR(weights, 4, 1e-9);
+  }
+}
+
+/// A worker to which nobody sends keeps its least weight while others leave, which hand theirs
+/// over.
+TEST_F(GossipLeaveTest, LeaversDoNotLowerTheLeastWeight) {
+  start(1, 8);
+  Step step = 0;
+  for (MemberId leaver = 7; leaver > 3; --leaver) {
+    for (int i = 0; i < 20; ++i) {
+      write(3, ++step);
+      deliver_all();
+    }
+    leave(leaver);
+    end(leaver);
+    deliver_all();
+    remove(leaver);
+    for (const Member& member : configuration_.members) adopt(member.id);
+    deliver_all();
+  }
+  EXPECT_GE(weight(3), 0.25) << "half of the mean weight, lowered from 8 workers to 4";
+}
+
 }  // namespace
 }  // namespace starling::core
