@@ -271,7 +271,8 @@ wire::JobDescription ClusterJob::description() {
                                    refresh_configuration(),
                                    static_cast<std::uint64_t>(age().count()),
                                    client_,
-                                   prepared_->options().former_deals};
+                                   prepared_->options().former_deals,
+                                   prepared_->updates_in_checkpoint()};
   for (const auto& report : local_->reports())
     if (report.deal && (!description.deal || report.deal->number > description.deal->number))
       description.deal = *report.deal;

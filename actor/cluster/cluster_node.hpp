@@ -42,6 +42,14 @@ class PreparedJob {
   /// large model. The node calls it once, before make_local_job(), on the thread that read the
   /// data.
   [[nodiscard]] virtual Result<void> make_initial_values() const { return {}; }
+  /// Sets options().former_deals and updates_in_checkpoint() to those of the checkpoint from which
+  /// the job went on. A node that joins a running job calls this before make_local_job(), because
+  /// the file of that checkpoint may hold a later one by now. Returns an Error if the deals cannot
+  /// be those of the data.
+  [[nodiscard]] virtual Result<void> set_history(const std::vector<models::FormerDeal>& /*deals*/,
+                                                 std::uint64_t /*updates*/) const {
+    return {};
+  }
   /// A hash of the data, and of the values that the data decide: two nodes may run one job together
   /// only if their fingerprints are equal.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;

@@ -48,16 +48,16 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
           if (!reserved) log_for_job(id, reserved.error().message);
           return drop_preparations(id);
         }
-        const std::vector<models::FormerDeal> deals = (*prepared)->options().former_deals;
-        ask(address, wire::GetJob{id}, 10s, [this, id, deals](auto reply) {
+        ask(address, wire::GetJob{id}, 10s, [this, id, job = *prepared](auto reply) {
           const auto* description = reply ? std::get_if<wire::JobDescription>(&*reply) : nullptr;
           if (find(id)) return;
           if (description == nullptr || is_leaving_) {
             join_attempts_.erase(id);
             return drop_preparations(id);
           }
-          if (description->former_deals != deals) {
-            log_for_job(id, "this node's checkpoint is not the one from which the job goes on");
+          if (auto valid = job->set_history(description->former_deals, description->updates_before);
+              !valid) {
+            log_for_job(id, "the job's description: " + valid.error().message);
             return drop_preparations(id);
           }
           start_job(id, description->configuration, std::chrono::milliseconds{description->age_ms},

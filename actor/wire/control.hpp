@@ -309,14 +309,15 @@ struct JobDescription {
   std::uint64_t age_ms = 0;
   /// The name of the client that submitted the job.
   std::string client = {};
-  /// How samples were dealt before the job went on from a saved state with other workers.
+  /// How samples were dealt before the job went on from a checkpoint with other workers.
   std::vector<models::FormerDeal> former_deals = {};
+  /// The number of updates in the checkpoint from which the job went on; 0 without one.
+  std::uint64_t updates_before = 0;
   /// The latest deal that a member on the sender's node knows; absent if the job deals no samples.
   std::optional<core::Deal> deal = {};
-
   static constexpr auto fields(auto& m) {
     return std::tie(m.settings, m.workers, m.configuration, m.age_ms, m.client, m.former_deals,
-                    m.deal);
+                    m.updates_before, m.deal);
   }
 };
 /// The reply to ReadRanges.
@@ -390,7 +391,6 @@ struct ControlMessage {
   /// The sender's address.
   std::string address;
   std::variant<core::MembershipMessage, Request, Reply> body;
-
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.address, m.body); }
 };
 

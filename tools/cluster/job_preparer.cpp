@@ -53,6 +53,14 @@ class PreparedTraining final : public actor::PreparedJob {
     prepared_.resolved.options.resume = *std::move(states);
     return {};
   }
+  [[nodiscard]] Result<void> set_history(const std::vector<models::FormerDeal>& deals,
+                                         std::uint64_t updates) const override {
+    if (auto valid = models::check_deals(deals, prepared_.resolved.train_samples); !valid)
+      return valid;
+    prepared_.resolved.options.job.former_deals = deals;
+    prepared_.resolved.updates_before = updates;
+    return {};
+  }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
   [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_local_job(
       actor::LocalJobOptions local_options) const override {
@@ -61,7 +69,7 @@ class PreparedTraining final : public actor::PreparedJob {
   }
 
  private:
-  /// make_initial_values() stores the model's initial values in `resolved.options.resume`.
+  /// Changed by make_initial_values() and set_history().
   mutable PreparedRun prepared_;
   std::uint64_t fingerprint_;
 };

@@ -8,6 +8,7 @@
 
 #include "starling/actor/cluster/job_name.hpp"
 #include "starling/base/input.hpp"
+#include "starling/base/text.hpp"
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/begin_job.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
@@ -188,6 +189,22 @@ Result<wire::JobDescription> ask_for_description(Access& access, const ClusterSn
   return last;
 }
 
+/// Returns an Error if the nodes have resumed the job from another checkpoint than this program has
+/// read.
+Result<void> check_resumed(Access& access, wire::JobId id, const PreparedRun& ready) {
+  if (ready.job.resume.empty()) return {};
+  const auto description = access.client->ask_for<wire::JobDescription>(
+      access.seed, wire::GetJob{id}, description_timeout);
+  if (!description) return description.error();
+  const ResolvedJob& job = ready.resolved;
+  if (description->updates_before == job.updates_before &&
+      description->former_deals == job.options.job.former_deals)
+    return {};
+  return Error{"--resume: " + ready.job.resume + ": holds another checkpoint on the nodes, after " +
+               print_count(description->updates_before, "update") + ", than here, after " +
+               print_count(job.updates_before, "update") + "; valid: the same file on all"};
+}
+
 /// Follows a job to its end and reports it as `train` does. Then asks the nodes to drop the model
 /// if it was saved, or if the user asked for no file and `on_leave` is `stop_job`; else they keep
 /// it.
@@ -269,7 +286,8 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   auto ready = prepare(registry, local->settings, job_file);
   if (!ready) return std::move(ready).error();
   if (!ready->resume_note.empty()) print_error(ready->resume_note);
-  auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
+  // Emptied once the job has begun: if the nodes refuse it, the figures of an earlier job stay.
+  auto metrics = MetricsFile::open(ready->job.metrics, true);
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
   // From here on the job may exist on nodes: a signal stops it in order.
   const GracefulStop graceful_stop{ready->job.quiet ? nullptr : stop_message_without_saving};
@@ -278,6 +296,14 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
       begin_options);
   if (!begun) return begun.error();
   if (!begun->job) return begun->code;
+  if (auto same = check_resumed(*access, begun->job->job, *ready); !same) {
+    print_error(same.error().message);
+    Follower follower{*access->client, access->seed, begun->job->job};
+    (void)follower.poll();  // learns the addresses of the other nodes
+    follower.close({wire::JobState::failed, same.error().message});
+    return job_failed;
+  }
+  if (ready->job.resume.empty()) metrics->clear();
   ready->resolved.id = std::to_string(begun->job->job);
   ready->resolved.name = begun->job->name;
   return follow(*access, begun->job->job, *ready, *std::move(metrics),
@@ -318,12 +344,14 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
       "): " + progress_text(seen, utc_now_us() / 1000));
   auto known = from_wire(seen.settings);
   if (!known) return std::move(known).error();
-  // The file of `resume` is not read here, because it may have been replaced since the job began.
-  // The file of `init` is read here, because its model says how the test data are
-  // scaled. A follower starts no own actors, and its program may not have them.
+  // The job does not resume from the file of `resume` here, because a later checkpoint of the job,
+  // which has the same scaling, may have replaced it. The file of `init` is read here, because its
+  // model says how the test data are scaled. A follower starts no own actors, and its program may
+  // not have them.
   const bool has_init = !location_of(*known, "init").empty();
   std::vector<models::FormerDeal> former_deals;
-  if (!location_of(*known, "resume").empty()) {
+  const std::string resume = text_of(*known, "resume");
+  if (!resume.empty()) {
     auto description = ask_for_description(access, snapshot, id);
     if (!description) {
       print_error("job " + seen.name + ": " + description.error().message);
@@ -340,7 +368,7 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   const auto job =
       read_locally(registry, override_settings(*std::move(known), without(own_options, settings)));
   if (!job) return job.error();
-  auto ready = prepare(registry, job->settings, "");
+  auto ready = prepare(registry, job->settings, "", resume);
   if (!ready) return std::move(ready).error();
   if (auto valid = models::check_deals(former_deals, ready->resolved.train_samples); !valid)
     return std::move(valid).error().within("the job's description");

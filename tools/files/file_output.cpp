@@ -8,8 +8,10 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <utility>
 
 namespace starling::program {
@@ -77,8 +79,18 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+/// Returns a number that no other process has. Process ids are not such numbers: in containers that
+/// share a folder, they are often equal.
+std::uint64_t process_number() {
+  static const std::uint64_t number = [] {
+    std::random_device device;
+    return (std::uint64_t{device()} << 32U) | device();
+  }();
+  return number;
+}
+
 std::string temporary_beside(const std::string& path) {
-  return path + ".starling-" + std::to_string(::getpid()) + ".tmp";
+  return path + ".starling-" + std::to_string(process_number()) + ".tmp";
 }
 
 /// Returns true if `name` is the name of a temporary file that any process made beside `target`.

@@ -63,6 +63,10 @@ Result<MetricsFile> MetricsFile::open(const std::string& path, bool keeps_conten
   return metrics;
 }
 
+void MetricsFile::clear() {
+  if (file_ && size_ && ::ftruncate(::fileno(file_.get()), 0) == 0) size_ = 0;
+}
+
 Result<void> MetricsFile::append(const std::string& line) {
   if (!file_) return {};
   const std::string whole = line + "\n";

@@ -20,6 +20,9 @@ class MetricsFile {
   /// nothing. If `path` is a named pipe, waits until a process reads it.
   [[nodiscard]] static Result<MetricsFile> open(const std::string& path, bool keeps_content);
 
+  /// Empties a regular file.
+  void clear();
+
   /// Adds `line` and a newline. After an error a regular file ends with its last whole line, and
   /// later calls write nothing.
   [[nodiscard]] Result<void> append(const std::string& line);

@@ -167,9 +167,10 @@ Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const S
   const auto& options = job.options;
   const bool is_bsp = barrier::is_bsp(options.job.barrier);
   const auto& former_deals = options.job.former_deals;
-  // The ledgers do not say how many updates former workers made.
-  const bool steps_change_all =
-      is_dense(model) && job.train_samples >= options.job.workers && former_deals.empty();
+  // The ledgers do not say how many updates former workers made. Steps of algorithms may leave out
+  // tensors.
+  const bool steps_change_all = model.learns_by_gradients() && is_dense(model) &&
+                                job.train_samples >= options.job.workers && former_deals.empty();
   const core::Step first = actor::order_of(options, job.train_samples).first_step();
   const std::uint64_t samples_before = former_deals.empty() ? 0 : former_deals.back().samples;
   for (const core::RangeState& state : states) {

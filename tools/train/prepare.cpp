@@ -198,14 +198,15 @@ Result<void> check_selection(const PreparedRun& ready) {
 
 /// Reads the checkpoint from which the job resumes, for its scaling. The job must use that scaling
 /// instead of computing it from the data, because it may come from the `--init` model of the job
-/// that wrote the checkpoint. Returns nothing if the file is invalid or does not fit the
-/// job; resume_job() reports the error.
-std::optional<StoredModel> read_checkpoint_scaling(const Job& job, const AnyModel& model,
-                                                   const AnyData& train) {
-  auto stored = read_model(job.resume, job.accepts_missing_checksum ? Trust::any : Trust::checked);
-  if (!stored || stored->notes.data.scale != job.data.scale) return std::nullopt;
-  if (!check_init(*stored, model, train)) return std::nullopt;
-  return *std::move(stored);
+/// that wrote the checkpoint. Returns nothing if the job has another scaling.
+Result<std::optional<StoredModel>> read_checkpoint_scaling(const std::string& path, Trust trust,
+                                                           const Job& job, const AnyModel& model,
+                                                           const AnyData& train) {
+  auto stored = read_model(path, trust);
+  if (!stored) return std::move(stored).error();
+  if (stored->notes.data.scale != job.data.scale) return std::optional<StoredModel>{};
+  if (auto fits = check_init(*stored, model, train); !fits) return std::move(fits).error();
+  return std::optional{*std::move(stored)};
 }
 
 /// Sets the job's initial states to those of its checkpoint. Refuses a checkpoint in which all
@@ -277,7 +278,7 @@ bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
 }
 
 Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
-                            const std::string& job_file) {
+                            const std::string& job_file, const std::string& scaling_file) {
   auto job = make_job(settings, registry);
   if (!job) return std::move(job).error();
   if (auto fit = check_files(registry, *job, settings, job_file); !fit)
@@ -311,11 +312,19 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
                  "; valid: steps, seconds or until"};
   const models::Recipe recipe = (*model)->recipe();
   job->data.scale = scale_of(registry, job->data, recipe, data->train);
-  // Until the data is scaled, `init` is the checkpoint if the job resumes from one.
-  if (!job->resume.empty()) init = read_checkpoint_scaling(*job, **model, data->train);
+  // Until the data is scaled, `init` is the checkpoint if the job resumes from one. resume_job()
+  // says what is wrong with a file that cannot be resumed from.
+  const std::string& checkpoint = scaling_file.empty() ? job->resume : scaling_file;
+  if (!checkpoint.empty()) {
+    const bool is_any = !scaling_file.empty() || job->accepts_missing_checksum;
+    auto scaling = read_checkpoint_scaling(checkpoint, is_any ? Trust::any : Trust::checked, *job,
+                                           **model, data->train);
+    if (!scaling && !scaling_file.empty()) return std::move(scaling).error().within("--resume");
+    init = scaling ? *std::move(scaling) : std::nullopt;
+  }
   data = init ? scale_like_stored(*init, *std::move(data))
               : scale_data(*job->data.scale, *std::move(data));
-  if (!job->resume.empty()) init.reset();
+  if (!checkpoint.empty()) init.reset();
   if (!data) return add_location(std::move(data).error(), settings);
   for (const AnyData* part : {&data->train, data->test ? &*data->test : nullptr})
     if (part != nullptr)

@@ -14,9 +14,12 @@ namespace starling::program {
 
 /// Prepares a job. `job_file` is the job file from which settings were read; empty if there was
 /// none. Unless the job is quiet, prints on stderr that it loads data, and which settings have no
-/// effect. The error for the first wrong setting begins with its location.
+/// effect. The error for the first wrong setting begins with its location. A program that follows a
+/// job gives the checkpoint from which the nodes have resumed it as `scaling_file`: the data are
+/// scaled as it says, and the job does not resume from it in this process.
 [[nodiscard]] Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
-                                          const std::string& job_file);
+                                          const std::string& job_file,
+                                          const std::string& scaling_file = {});
 
 /// Refuses a barrier under which workers hand in early if the model's batches cannot be divided.
 [[nodiscard]] Result<void> check_hand_ins(const AnyModel& model, const barrier::Barrier& barrier,

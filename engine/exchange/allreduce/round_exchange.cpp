@@ -185,6 +185,8 @@ void RoundExchange::share_round() {
   for (RangeId range = 0; range < model_.size(); ++range) {
     model_[range].value = base_[range].value;
     model_[range].samples = base_[range].samples;
+    base_[range].slots = model_[range].slots;
+    base_[range].updates = model_[range].updates;
   }
   own_ = {};
 }
@@ -253,14 +255,11 @@ std::optional<Value> RoundExchange::value(RangeId range, const Rows& rows) const
 /// If the state of the optimizer is in shards, several workers answer for the ranges, and overlap
 /// lets some of them apply a complete sum later than others. So the state is that after the sum.
 RangeState RoundExchange::state(RangeId range) const {
-  RangeValues values = model_[range];
+  RangeValues values = rounds_.sums_changes ? base_[range] : model_[range];
   StepsOfWorkers progress = progress_;
   Step round = synced_step_;
-  if (rounds_.sums_changes) {
-    values.value = base_[range].value;
-    values.samples = base_[range].samples;
-  } else if (const RangeValues* next =
-                 is_ready_ && sum_->is_complete() ? sum_->applied(range) : nullptr) {
+  const RangeValues* next = is_ready_ && sum_->is_complete() ? sum_->applied(range) : nullptr;
+  if (next != nullptr) {
     values = *next;
     const RoundLength length = count_round(progress);
     values.samples += length.samples;

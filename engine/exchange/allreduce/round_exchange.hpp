@@ -190,7 +190,8 @@ class RoundExchange {
   ConfigurationPtr configuration_;
   /// The worker's copy, by range; empty if this member has none.
   std::vector<RangeValues> model_;
-  /// If changes are summed, the values after the last round, without slots.
+  /// If changes are summed, the values after the last round, with the state that this worker's
+  /// optimizer had then.
   std::vector<RangeValues> base_;
   /// The last step of the last round.
   Step synced_step_ = 0;

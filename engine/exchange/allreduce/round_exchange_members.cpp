@@ -68,7 +68,7 @@ void RoundExchange::begin_epoch(const Context& context) {
 void RoundExchange::take_initial_states() {
   for (const RangeState& state : *options_.initial_states) {
     model_.push_back(values_of(*options_.layout, *options_.applier, state));
-    if (rounds_.sums_changes) base_.push_back(without_slots(model_.back()));
+    if (rounds_.sums_changes) base_.push_back(model_.back());
     if (!keeps_state(state.range)) model_.back() = without_slots(model_.back());
     for (MemberId worker = 0; worker < state.ledger.size(); ++worker) {
       const LedgerEntry& entry = state.ledger[worker];
@@ -172,7 +172,10 @@ bool RoundExchange::on(const Context& context, MemberId from, const CatchUpReply
 void RoundExchange::install(const Context& context) {
   const bool has_values = !catch_up_->values().empty();
   if (has_values) install_values();
-  for (const auto& [range, slots] : catch_up_->state()) model_[range].slots = slots;
+  for (const auto& [range, slots] : catch_up_->state()) {
+    model_[range].slots = slots;
+    if (rounds_.sums_changes) base_[range].slots = slots;
+  }
   catch_up_.reset();
   is_ready_ = true;
   if (has_values) {
@@ -187,10 +190,7 @@ void RoundExchange::install(const Context& context) {
 void RoundExchange::install_values() {
   if (residual_) residual_->commit();
   auto& values = catch_up_->values();
-  if (rounds_.sums_changes) {
-    base_.clear();
-    for (const RangeValues& range : values) base_.push_back(without_slots(range));
-  }
+  if (rounds_.sums_changes) base_ = values;
   if (rounds_.sums_changes && has_model())
     share_round();
   else

@@ -1,6 +1,8 @@
 #include "starling/engine/exchange/allreduce/round_sum.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "starling/base/check.hpp"
 #include "starling/engine/exchange/allreduce/bucketed_sum.hpp"
@@ -18,16 +20,17 @@ constexpr std::size_t piece_bytes_max = range_bytes_max;
 /// More slices in progress do not make a sum faster.
 constexpr std::size_t slices_in_progress_max = 4;
 
-collective::Schedule make_sum_schedule(const RoundSumOptions& options, double bytes) {
+/// Returns the schedule of the algorithm that is named; nullopt if there is none, or if it cannot
+/// have so many workers.
+std::optional<collective::Schedule> named_schedule(const RoundSumOptions& options) {
   using collective::Operation;
-  if (!options.algorithm.empty()) {
-    const auto algorithm = collective::parse_algorithm(options.algorithm);
-    STARLING_CHECK(algorithm.ok());
-    auto schedule =
-        collective::make_schedule(*algorithm, Operation::all_reduce, options.workers, Rank{0});
-    if (schedule.ok()) return *std::move(schedule);
-  }
-  return fastest_sum(options.workers, bytes, options.residual != nullptr).schedule;
+  if (options.algorithm.empty() || options.shards) return std::nullopt;
+  const auto algorithm = collective::parse_algorithm(options.algorithm);
+  STARLING_CHECK(algorithm.ok());
+  auto schedule =
+      collective::make_schedule(*algorithm, Operation::all_reduce, options.workers, Rank{0});
+  if (!schedule) return std::nullopt;
+  return *std::move(schedule);
 }
 
 std::uint32_t window_of(std::size_t chunks, std::size_t window) {
@@ -36,7 +39,8 @@ std::uint32_t window_of(std::size_t chunks, std::size_t window) {
 }
 
 template <class T>
-std::unique_ptr<RoundSum> make_sum_of(const RoundSumOptions& options, const Bucket& bucket) {
+std::unique_ptr<RoundSum> make_sum_of(const RoundSumOptions& options, const Bucket& bucket,
+                                      const std::optional<collective::Schedule>& named) {
   const std::size_t at_once =
       std::clamp<std::size_t>(options.buckets.size(), 1, BucketedSum::in_progress_max);
   const std::size_t messages = std::max<std::size_t>(1, options.window / at_once);
@@ -44,7 +48,8 @@ std::unique_ptr<RoundSum> make_sum_of(const RoundSumOptions& options, const Buck
     return std::make_unique<ShardedSum<T>>(options, bucket, window_of(options.workers, messages));
   auto places = SumPlaces::in_order(*options.layout, bucket, options.workers);
   const auto bytes = static_cast<double>(places.size * sizeof(T));
-  const auto schedule = make_sum_schedule(options, bytes);
+  const auto schedule =
+      named ? *named : fastest_sum(options.workers, bytes, options.residual != nullptr).schedule;
   const auto [slices, window] = cut_sum(schedule, bytes, messages);
   places.slices = collective::slice_bounds(schedule.chunks, places.size, slices);
   return std::make_unique<TypedRoundSum<T>>(options, std::move(places), schedule, window);
@@ -52,9 +57,11 @@ std::unique_ptr<RoundSum> make_sum_of(const RoundSumOptions& options, const Buck
 
 template <class T>
 std::unique_ptr<RoundSum> make_typed_sum(const RoundSumOptions& options) {
-  if (options.buckets.empty()) return make_sum_of<T>(options, all_ranges(*options.layout));
+  const auto named = named_schedule(options);  // to pack trees takes long
+  if (options.buckets.empty()) return make_sum_of<T>(options, all_ranges(*options.layout), named);
   std::vector<std::unique_ptr<RoundSum>> sums;
-  for (const Bucket& bucket : options.buckets) sums.push_back(make_sum_of<T>(options, bucket));
+  for (const Bucket& bucket : options.buckets)
+    sums.push_back(make_sum_of<T>(options, bucket, named));
   return std::make_unique<BucketedSum>(options.buckets, std::move(sums));
 }
 

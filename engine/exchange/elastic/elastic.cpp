@@ -19,7 +19,10 @@ namespace {
 /// optimizer, so a checkpoint's state of one is dropped.
 ExchangeOptions options_of_center(ExchangeOptions options) {
   options.applier = adding_applier(*options.applier);
-  if (!options.initial_states) return options;
+  const auto has_slots = [](const RangeState& state) { return !state.slots.empty(); };
+  // Usually there is no such state, so that all members of a process share the states.
+  if (!options.initial_states || std::ranges::none_of(*options.initial_states, has_slots))
+    return options;
   auto states = *options.initial_states;
   for (RangeState& state : states) state.slots = {};
   options.initial_states = std::make_shared<const std::vector<RangeState>>(std::move(states));

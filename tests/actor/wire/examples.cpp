@@ -291,7 +291,7 @@ std::vector<ControlMessage> example_control_messages() {
                          {3, 40, {{{0, 1}, 5}}}}},
                        {78}});
   add_reply(JobDescription{
-      settings, 4, initial_configuration(), 60000, "alice", {{0, 32, 640, {{7}, {8}}}}, deal()});
+      settings, 4, initial_configuration(), 60000, "alice", {{0, 32, 640, {{7}, {8}}}}, 9, deal()});
   add_reply(Ranges{{state}, 9});
   add_reply(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
   JobRecord ended{1, "x", "softmax on digits", "alice", {JobState::done, "", {{"loss", 0.5}}}};

@@ -103,6 +103,23 @@ TEST_F(AverageTest, EachWorkerHasAnOptimizerOfItsOwn) {
   expect_equal_copies();
 }
 
+/// A checkpoint within a round has the state of the optimizer after the last round, as its values.
+TEST_F(AverageTest, StateOfTheOptimizerIsThatOfTheRound) {
+  applier_ = gradient_applier<double>(
+      {.optimizer = models::Sgd{.lr = 1, .momentum = 0.5}, .schedule = {}, .batch = 1});
+  name_ = "average:every=2";
+  start(1, 2);
+  write_steps({0, 1}, 1, 1);
+  write_steps({0, 1}, 2, 2);
+  deliver_all();
+  const auto slot = [&] { return exchange(0).state(0).slots.as<double>()[0]; };
+  const double after_round = slot();
+  EXPECT_EQ(exchange(0).state(0).updates, 2U);
+  write(0, 3, 8);
+  EXPECT_EQ(slot(), after_round);
+  EXPECT_EQ(exchange(0).state(0).updates, 2U);
+}
+
 TEST_F(AverageTest, WorkerThatEndsWithinARoundHandsInItsSteps) {
   name_ = "average:every=4";
   start(1, 3);

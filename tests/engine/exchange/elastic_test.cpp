@@ -292,5 +292,18 @@ TEST(ElasticArguments, AreChecked) {
   }
 }
 
+/// All members of a process share the states with which the job starts.
+TEST_F(ElasticTest, StatesWithoutStateOfAnOptimizerAreNotCopied) {
+  const auto states = std::make_shared<const std::vector<RangeState>>(initial_states());
+  ExchangeOptions options;
+  options.name = "elastic";
+  options.layout = layout_;
+  options.applier = applier_;
+  options.initial_states = states;
+  const auto before = states.use_count();
+  const ElasticExchange exchange{options};
+  EXPECT_GE(states.use_count(), before + 3) << "the exchange, its replica and its shard";
+}
+
 }  // namespace
 }  // namespace starling::core

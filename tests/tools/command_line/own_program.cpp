@@ -247,7 +247,20 @@ bool half(starling::barrier::Step own, std::span<const starling::barrier::Step> 
          std::ssize(seen);
 }
 
-/// Returns the function that spawns an Questioner; `stops` as there.
+/// An algorithm that pushes to its tensor in each third step only.
+starling::actor::Algorithm<double> make_rare(SpecReader& /*options*/, const Table& /*data*/) {
+  using Update = starling::actor::Update<double>;
+  return {.tensors = {starling::actor::Tensor<double>{"sum", {4}}},
+          .hooks = {.push = [](auto& context) -> std::vector<Update> {
+            if (context.step() % 3 != 0) return {};
+            return {{"sum", std::vector<double>(4, 1.0)}};
+          }},
+          .evaluate = [](const auto& tensors) -> Metrics {
+            return {{"sum", tensors.get("sum")[0]}};
+          }};
+}
+
+/// Returns the function that spawns a Questioner; `stops` as there.
 starling::actor::OnStart spawn_questioner(std::optional<starling::core::Step> stops) {
   return [stops](const starling::actor::JobActorsPtr& job, caf::actor_system& system) {
     system.spawn<starling::program::Questioner>(job, stops);
@@ -280,6 +293,7 @@ int main(int argc, char** argv) {
                 model.throws = options.flag("throws");
                 return model;
               })
+          .algorithm<double>("rare", "changes its tensor in each third step", make_rare)
           .model<Stuck>("stuck", "its gradient hangs if there is a file `hang`")
           .model<Slow>("slow", "hangs if there is a file `hang`")
           .model<Named>("named", "has names: named[:first=a,second=b]",

@@ -176,5 +176,17 @@ TEST(DiscardUnfinished, KeepsFoldersThatAreNotEmpty) {
     forget_unfinished_folder((folder.path() / name).string());
 }
 
+/// In another container, a process may have the same id.
+TEST(ReplaceFile, LeavesTheTemporaryFileOfAProcessWithTheSameId) {
+  const Folder folder;
+  const std::string other = "m.starling-" + std::to_string(::getpid()) + ".tmp";
+  folder.write(other, "x");
+  const int locked = ::open((folder.path() / other).c_str(), O_WRONLY);
+  ASSERT_EQ(::flock(locked, LOCK_EX), 0);
+  ASSERT_TRUE(replace_file((folder.path() / "m").string(), "y"));
+  EXPECT_EQ(folder.read(other), "x");
+  ::close(locked);
+}
+
 }  // namespace
 }  // namespace starling::program

@@ -183,5 +183,20 @@ TEST_F(ResumeChanged, RefusesDealsThatNoJobCanHaveHad) {
   }
 }
 
+/// The ledgers of its ranges have more steps than the ranges have updates.
+TEST(ResumeOfAnAlgorithm, WhoseStepsDoNotAllChangeATensorIsExact) {
+  const Folder folder;
+  const auto train = [&](const std::string& flags) {
+    return run(folder, STARLING_OWN_PROGRAM,
+               words("train --model rare --data digits:n=200 --mode central --barrier bsp "
+                     "--workers 2 --json --quiet " +
+                     flags));
+  };
+  ASSERT_EQ(train("--steps 12 --checkpoint c").code, 0);
+  const ProgramResult ran = train("--steps 24 --resume c");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["test_sum"], 16);
+}
+
 }  // namespace
 }  // namespace starling::program
