@@ -22,7 +22,6 @@ set(dependency_calls
   cuDNN::cudnn "find_dependency(cuDNN 9)"
   ZeroMQ::cpp "find_dependency(ZeroMQ 4.3)"
   Sodium::sodium "find_dependency(Sodium 1.0.18)"
-  Libfabric::fabric "find_dependency(Libfabric 1.17)"
   CLI11::CLI11 "find_dependency(CLI11)"
   tomlplusplus::tomlplusplus "find_dependency(tomlplusplus 3.3)"
   fmt::fmt "find_dependency(fmt)"
@@ -82,6 +81,5 @@ install(FILES
   ${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake ${PROJECT_SOURCE_DIR}/cmake/FindDNNL.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindcuDNN.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindZeroMQ.cmake ${PROJECT_SOURCE_DIR}/cmake/FindSodium.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/FindLibfabric.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindLibzip.cmake ${PROJECT_SOURCE_DIR}/cmake/FindTurboJPEG.cmake
   DESTINATION ${package_dir})

@@ -78,7 +78,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetStatus
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJob& request) {
   if (is_leaving_ || closed_jobs_.contains(request.job))
-    return reply(requester, wire::Refused{is_leaving_ ? is_leaving_reason : "the job is closed"});
+    return reply(requester, wire::Refused{is_leaving_ ? is_leaving_reason : is_closed_reason});
   if (auto valid = PreparedJobs::check_settings(request.settings); !valid)
     return reply(requester, wire::Refused{valid.error().message});
   if (auto is_free = slots_.check_name(actor::setting_of(request.settings, "name"), request.job);
@@ -113,8 +113,7 @@ Result<void> ClusterNode::Impl::reserve_threads(JobId id, const PreparedJob& pre
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob& request) {
-  if (closed_jobs_.contains(request.job))
-    return reply(requester, wire::Refused{"the job is closed"});
+  if (closed_jobs_.contains(request.job)) return reply(requester, wire::Refused{is_closed_reason});
   const bool is_running = find(request.job) != nullptr;
   if (!is_running)
     for (const JobId previous_id : request.previous_ids)
@@ -248,7 +247,7 @@ void ClusterNode::Impl::tear_down(JobId id) {
   if (!find(id)) return;
   log_for_job(id, "closed");
   if (starting_.contains(id))
-    finish_start(id, Error{"the job is closed"});
+    finish_start(id, Error{is_closed_reason});
   else
     destroy_job(id);
 }

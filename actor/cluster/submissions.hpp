@@ -31,6 +31,9 @@ namespace starling::actor {
 /// The reason for which a node that is leaving refuses to prepare or start a job. The node that
 /// asks it knows the refusal by this text, and goes on without it.
 inline constexpr const char* is_leaving_reason = "this node is leaving";
+/// The reason for which a node refuses to prepare or start a job that its client has closed. The
+/// node that asks it knows the refusal by this text: the client may have told this node first.
+inline constexpr const char* is_closed_reason = "the job is closed";
 
 /// Call only on the loop's thread.
 class Submissions {
@@ -106,8 +109,7 @@ class Submissions {
   /// Fails the submission of a job that was closed before it started.
   void close(wire::JobId job) {
     const auto known = submissions_.find(job);
-    if (known != submissions_.end() && !known->second.outcome)
-      conclude(job, wire::Refused{"the job was closed meanwhile"}, wire::JobState::stopped);
+    if (known != submissions_.end() && !known->second.outcome) conclude_closed(job);
   }
 
   /// Forgets submissions that were concluded more than `age` ago; forgets all concluded ones if
@@ -190,7 +192,9 @@ class Submissions {
     if (must_go_on_without(*submission, node, reply)) return remove_leaving_node(id, node);
     const std::string prefix = "node at " + wire::without_key(participant->target.address) + ": ";
     if (!reply) return conclude(id, wire::Refused{prefix + reply.error().message});
-    if (const auto* refused = std::get_if<wire::Refused>(&*reply))
+    const auto* refused = std::get_if<wire::Refused>(&*reply);
+    if (refused != nullptr && refused->why == is_closed_reason) return conclude_closed(id);
+    if (refused != nullptr)
       return conclude(id, wire::Refused{prefix + refused->why, refused->is_name_taken});
     const auto* prepared = std::get_if<wire::JobPrepared>(&*reply);
     if (prepared == nullptr)
@@ -262,8 +266,7 @@ class Submissions {
     } else {
       submission.prepared_job = prepared_.find(id);
     }
-    if (!submission.prepared_job)
-      return conclude(id, wire::Refused{"the job was closed meanwhile"});
+    if (!submission.prepared_job) return conclude_closed(id);
     const JobOptions& job = submission.prepared_job->options();
     std::vector<wire::NodeId> nodes;
     for (Participant& node : submission.nodes) {
@@ -296,7 +299,9 @@ class Submissions {
     if (must_go_on_without(*submission, node, reply)) return remove_leaving_node(id, node);
     const std::string prefix = "node at " + wire::without_key(participant->target.address) + ": ";
     if (!reply) return conclude(id, wire::Refused{prefix + reply.error().message});
-    if (const auto* refused = std::get_if<wire::Refused>(&*reply))
+    const auto* refused = std::get_if<wire::Refused>(&*reply);
+    if (refused != nullptr && refused->why == is_closed_reason) return conclude_closed(id);
+    if (refused != nullptr)
       return conclude(id, wire::Refused{prefix + refused->why, refused->is_name_taken});
     participant->has_started = true;
     if (std::ranges::all_of(submission->nodes, &Participant::has_started))
@@ -320,6 +325,11 @@ class Submissions {
     const auto found = submissions_.find(id);
     return found != submissions_.end() && found->second.outcome &&
            std::holds_alternative<wire::Refused>(*found->second.outcome);
+  }
+
+  /// Ends the submission of a job that its client has closed before it began.
+  void conclude_closed(JobId id) {
+    conclude(id, wire::Refused{"the job was closed meanwhile"}, wire::JobState::stopped);
   }
 
   /// Ends a submission: answers its requesters with `outcome`. If `outcome` is a refusal, records

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/actor/fabric/library.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::fabric {
@@ -34,7 +35,7 @@ constexpr std::uint32_t api_version = FI_VERSION(1, 17);
 constexpr std::string_view shm_prefix = "fi_shm://";
 
 struct FreeInfo {
-  void operator()(fi_info* info) const { fi_freeinfo(info); }
+  void operator()(fi_info* info) const { libfabric()->freeinfo(info); }
 };
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 
@@ -64,7 +65,7 @@ struct Ended {
 
 Error error_of(Provider provider, const std::string& action, int code) {
   return Error{"provider " + std::string{print(provider)} + " of libfabric cannot " + action +
-               ": " + fi_strerror(code < 0 ? -code : code)};
+               ": " + libfabric()->strerror(code < 0 ? -code : code)};
 }
 
 /// Returns the prefix of the names of this user's processes in the same namespace.
@@ -110,7 +111,9 @@ Result<void> check_shared_memory() {
 }
 
 Result<Info> find(Provider provider, const std::string& source) {
-  const Info hints{fi_allocinfo()};
+  if (!libfabric())
+    return Error{libfabric().error()}.within("provider " + std::string{print(provider)});
+  const Info hints{libfabric()->dupinfo(nullptr)};
   if (!hints) return Error{"no memory for libfabric"};
   hints->caps = FI_MSG | FI_RMA;
   hints->ep_attr->type = FI_EP_RDM;
@@ -126,7 +129,8 @@ Result<Info> find(Provider provider, const std::string& source) {
                                                      : "verbs;ofi_rxm"};
   hints->fabric_attr->prov_name = ::strdup(name.c_str());
   fi_info* found = nullptr;
-  const int code = fi_getinfo(api_version, source.c_str(), nullptr, FI_SOURCE, hints.get(), &found);
+  const int code =
+      libfabric()->getinfo(api_version, source.c_str(), nullptr, FI_SOURCE, hints.get(), &found);
   if (code != 0) return error_of(provider, "be used on this machine", code);
   return Info{found};
 }
@@ -145,8 +149,9 @@ class Endpoint::Impl {
     auto info = find(provider_, provider_ == Provider::shm ? name_of(::getpid()) : host);
     if (!info) return std::move(info).error();
     info_ = *std::move(info);
-    if (auto opened = open(fabric_, "be opened",
-                           [&](auto** out) { return fi_fabric(info_->fabric_attr, out, nullptr); });
+    if (auto opened =
+            open(fabric_, "be opened",
+                 [&](auto** out) { return libfabric()->fabric(info_->fabric_attr, out, nullptr); });
         !opened)
       return opened;
     if (auto opened =

@@ -51,6 +51,21 @@ TEST_P(Interrupt, StopsGracefullyAndSaves) {
 
 INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM, SIGHUP));
 
+/// Libraries that are loaded with the program handle no signals: it dies by those that end it, and
+/// leaves no file.
+TEST(Crash, EndsTheProgramByItsSignal) {
+  const Folder folder;
+  const ProgramResult crashed =
+      Process{folder,
+              "/bin/sh",
+              {"-c", "ulimit -c 0; " STARLING_PROGRAM
+                     " train --data digits:n=300 --seconds 100 --quiet --metrics x & "
+                     "until test -s x; do sleep 0.05; done; kill -ABRT $!; wait $!"}}
+          .wait();
+  EXPECT_EQ(crashed.code, 128 + SIGABRT) << crashed.err;
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"x"});
+}
+
 TEST(InterruptOnce, SaysWhatASecondSignalDoes) {
   for (const std::string quiet : {"", " --quiet"}) {
     const Folder folder;

@@ -97,6 +97,8 @@ struct LaunchOptions {
 /// node had ended before, it did not end within 10 s, or the process in the pid file is not the
 /// node.
 enum StopCode { no_pid_file = 3, had_ended = 4, still_runs = 5, is_other_process = 6 };
+/// The exit code of start_script() if the node runs already.
+constexpr int runs_already = 7;
 
 /// Replaces each NAME in `text` by `name`.
 std::string with_name(std::string text, const std::string& name) {
@@ -105,10 +107,18 @@ std::string with_name(std::string text, const std::string& name) {
   return text;
 }
 
+/// Returns the beginning of a shell script: a `case` on the command line of process $p, and the
+/// pattern of the node of `host`, open for the commands. There is no such process: it is ''.
+std::string case_of_node(const Host& host) {
+  return "case \"$(tr '\\000' ' ' 2>/dev/null </proc/${p:-none}/cmdline)\" in *' node --listen '" +
+         quoted_for_shell(host.address) + "' '*) ";
+}
+
 /// Returns a shell script that starts the node of `host` in the background and writes its process
-/// number to the pid file. It appends to the log, because another node may write to it. It fails if
-/// the node ends within 1 s, and then prints the end of the log. It ends the node and fails if the
-/// pid file cannot be written. The node joins that of `seed`, unless `host` is `seed`.
+/// number to the pid file, unless the process in the pid file is the node (runs_already). It
+/// appends to the log, because another node may write to it. It fails if the node ends within 1 s,
+/// and then prints the end of the log. It ends the node and fails if the pid file cannot be
+/// written. The node joins that of `seed`, unless `host` is `seed`.
 std::string start_script(const LaunchOptions& options, const Host& host, const Host& seed) {
   const bool is_keyed = !options.key_file.empty();
   std::string node =
@@ -121,7 +131,8 @@ std::string start_script(const LaunchOptions& options, const Host& host, const H
         " --join " + quoted_for_shell((is_keyed ? seed.name + "@" : std::string{}) + seed.address);
   const std::string log = quoted_for_shell(with_name(options.log_file, host.name));
   const std::string pid = quoted_for_shell(with_name(options.pid_file, host.name));
-  return "nohup " + node + " >>" + log +
+  return "p=$(cat " + pid + " 2>/dev/null); " + case_of_node(host) + "exit 7;; esac; nohup " +
+         node + " >>" + log +
          " 2>&1 </dev/null & p=$!; sleep 1; if kill -0 $p 2>/dev/null; then (echo $p >" + pid +
          ") || { kill -TERM $p; exit 1; }; else tail -n 20 " + log + " >&2; exit 1; fi";
 }
@@ -132,10 +143,8 @@ std::string start_script(const LaunchOptions& options, const Host& host, const H
 /// file. If there is no such process, it has no command line, and the node had ended.
 std::string stop_script(const LaunchOptions& options, const Host& host) {
   const std::string pid = quoted_for_shell(with_name(options.pid_file, host.name));
-  return "p=$(cat " + pid +
-         " 2>/dev/null) || exit 3; case \"$(tr '\\000' ' ' 2>/dev/null "
-         "</proc/${p:-none}/cmdline)\" in *' node --listen '" +
-         quoted_for_shell(host.address) + "' '*) ;; '') rm -f " + pid +
+  return "p=$(cat " + pid + " 2>/dev/null) || exit 3; " + case_of_node(host) + ";; '') rm -f " +
+         pid +
          "; exit 4;; *) exit 6;; esac; kill -TERM $p; i=0; while kill -0 $p 2>/dev/null; do "
          "i=$((i+1)); "
          "if [ $i -gt 100 ]; then exit 5; fi; sleep 0.1; done; rm -f " +
@@ -224,9 +233,9 @@ Result<int> launch_command(const Settings& settings) {
   for (const Host& host : *hosts) {
     auto code = run_program({options.ssh, host.login, start_script(options, host, hosts->front())});
     if (!code) return std::move(code).error().within("--ssh");
-    if (*code == 0) {
-      if (auto put = write_stdout(host.name + " runs at " + host.address + "\n", done); !put)
-        return put;
+    if (*code == done || *code == runs_already) {
+      const std::string runs = *code == done ? " runs at " : " runs already at ";
+      if (auto put = write_stdout(host.name + runs + host.address + "\n", done); !put) return put;
       continue;
     }
     ++failed;

@@ -58,6 +58,9 @@ void add_kept(Json& json, const EndedJob& ended) {
   json["kept_step"] = whole_or_real(ended.kept.step);
 }
 
+/// A mean of the workers' steps, with at most one decimal.
+std::string step_text(double step) { return print_number(std::round(10 * step) / 10); }
+
 }  // namespace
 
 const models::Metrics& train_of(const EndedJob& ended) {
@@ -82,7 +85,7 @@ nlohmann::ordered_json evaluations_json(const EndedJob& ended) {
 std::string early_stop_text(const EndedJob& ended) {
   if (ended.patience == 0) return {};
   const std::string best =
-      ended.best ? fmt::format(", best at step {}", print_number(ended.best->first)) : "";
+      ended.best ? fmt::format(", best at step {}", step_text(ended.best->first)) : "";
   return fmt::format(": no better test loss for {}{},", print_count(ended.patience, "evaluation"),
                      best);
 }
@@ -101,7 +104,7 @@ std::string evaluations_text(const EndedJob& ended) {
 std::string kept_text(const EndedJob& ended) {
   if (!ended.has_model || ended.kept.which != Keep::best) return {};
   return fmt::format("the best model, of step {}, chosen by its loss on the test data",
-                     print_number(ended.kept.step));
+                     step_text(ended.kept.step));
 }
 
 }  // namespace starling::program

@@ -62,6 +62,8 @@ class StartedSubmission : public testing::Test {
   std::vector<SentRequest> requests_;
   /// The replies to the client.
   std::vector<wire::ReplyBody> answers_;
+  /// The records of jobs that were refused.
+  std::vector<wire::JobRecord> records_;
   /// True: node 2 is not in the cluster any more.
   bool is_node_2_gone_ = false;
   Submissions submissions_{
@@ -73,7 +75,7 @@ class StartedSubmission : public testing::Test {
       },
       [this](const Requester&, wire::ReplyBody body) { answers_.push_back(std::move(body)); },
       [](const std::string&, const std::string&) {},
-      [](const wire::JobRecord&) {}};
+      [this](const wire::JobRecord& record) { records_.push_back(record); }};
 };
 
 TEST_F(StartedSubmission, BeginsWhenAllNodesHaveStarted) {
@@ -99,11 +101,20 @@ TEST_F(StartedSubmission, FailsIfALiveNodeDoesNotAnswer) {
 
 TEST_F(StartedSubmission, NamesTheNodeThatRefusesTheStart) {
   reply(2, wire::ReplyBody{wire::Done{}});
-  reply(3, wire::ReplyBody{wire::Refused{"the job is closed"}});
+  reply(3, wire::ReplyBody{wire::Refused{"no memory"}});
   ASSERT_EQ(answers_.size(), 1U);
   const auto* refused = std::get_if<wire::Refused>(&answers_[0]);
   ASSERT_NE(refused, nullptr);
-  EXPECT_EQ(refused->why, "node at tcp://127.0.0.1:2: the job is closed");
+  EXPECT_EQ(refused->why, "node at tcp://127.0.0.1:2: no memory");
+  EXPECT_EQ(records_.at(0).summary.state, wire::JobState::failed);
+}
+
+/// The client's CloseJob may reach another node before this one.
+TEST_F(StartedSubmission, IsStoppedIfItsClientHasClosedItOnAnotherNode) {
+  reply(3, wire::ReplyBody{wire::Refused{is_closed_reason}});
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(std::get<wire::Refused>(answers_[0]).why, "the job was closed meanwhile");
+  EXPECT_EQ(records_.at(0).summary.state, wire::JobState::stopped);
 }
 
 TEST_F(StartedSubmission, IsStartedAgainWithoutANodeThatIsLeaving) {
