@@ -123,6 +123,25 @@ TEST(JobHistory, PrefersTheOutcomeThatAClientReports) {
   EXPECT_EQ(history.records().jobs.size(), 1U);
 }
 
+TEST(JobHistory, ListsShortRecordsInTheOrderInWhichTheJobsEnded) {
+  JobHistory history;
+  for (const auto& [job, ended_at_ms] : {std::pair{1U, 30}, {2U, 10}, {3U, 20}}) {
+    wire::JobRecord ended = record(job, wire::JobState::done);
+    ended.ended_at_ms = ended_at_ms;
+    ended.name = ended.description = ended.client = std::string(100'000, 'x');
+    ended.summary.figures = {{std::string(100'000, 'x'), 1}};
+    history.add(std::move(ended), 0s);
+  }
+  std::vector<wire::JobId> jobs;
+  for (const wire::JobRecord& ended : history.records().jobs) {
+    jobs.push_back(ended.job);
+    for (const std::string* text : {&ended.name, &ended.description, &ended.client})
+      EXPECT_EQ(text->size(), 500U);
+    EXPECT_EQ(ended.summary.figures.at(0).first.size(), 500U);
+  }
+  EXPECT_EQ(jobs, (std::vector<wire::JobId>{2, 3, 1}));
+}
+
 TEST(JobHistory, KeepsRecordsForADayUpToAMaximum) {
   JobHistory history;
   history.add(record(1, wire::JobState::done), 0s);
@@ -161,6 +180,27 @@ TEST(LogBuffer, KeepsTheJobAndTheTimeOfEachLine) {
   EXPECT_LE(before, lines[0].time_us);
   EXPECT_LE(lines[0].time_us, lines[1].time_us);
   EXPECT_LE(lines[1].time_us, after);
+}
+
+/// Clients choose some names in the lines. A program that follows the log asks for `next`.
+TEST(LogBuffer, KeepsTheLatestLinesPrintableAndShort) {
+  LogBuffer log{{}};
+  for (int i = 0; i < 1010; ++i) log.add(std::to_string(i));
+  auto part = log.read(0);
+  EXPECT_EQ(part.from, 10U);
+  EXPECT_EQ(part.lines.size(), 200U);
+  EXPECT_EQ(part.lines.at(0).text, "10");
+  EXPECT_EQ(part.next, 210U);
+  part = log.read(1005);
+  ASSERT_EQ(part.lines.size(), 5U);
+  EXPECT_EQ(part.lines[0].text, "1005");
+  EXPECT_EQ(part.next, 1010U);
+  EXPECT_TRUE(log.read(5000).lines.empty());
+  EXPECT_EQ(log.read(5000).next, 1010U);
+  log.add("\x1b[2J" + std::string(1000, 'x'), "a\nb");
+  const std::string text = log.read(1010).lines.at(0).text;
+  EXPECT_TRUE(text.starts_with("job a\\x0ab: \\x1b[2Jxx")) << text;
+  EXPECT_EQ(text.size(), 500U);
 }
 
 TEST(Utc, IsWrittenToTheMillisecond) {

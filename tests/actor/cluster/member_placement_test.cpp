@@ -66,6 +66,20 @@ TEST(MemberPlacement, GivesUsedIdsLaterIncarnationsIfNoIdIsUnused) {
   EXPECT_EQ(ids, (std::set<core::MemberId>{1, 3}));
 }
 
+/// The ids that a node has given to other joining members are not in the configuration yet.
+TEST(MemberPlacement, GivesNoIdThatIsTaken) {
+  const auto configuration = configuration_of({{0, 1, true, true, 1}}, {{3, 7}});
+  const std::vector<core::Member> members(3, {0, 0, true, false, 2});
+  const std::vector<core::MemberId> taken{1, 3};
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Random random{seed};
+    const auto all = assign_member_ids(members, configuration, taken, 5, random);
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(std::min(all[0].id, all[1].id), 2U);
+    EXPECT_EQ(std::max(all[0].id, all[1].id), 4U);
+  }
+}
+
 const std::vector<std::uint64_t> five_nodes{11, 12, 13, 14, 15};
 
 /// Returns the node of each owner.

@@ -38,6 +38,25 @@ TEST(NodeTable, KeepsADeadNodeWhileAJobHasAMemberThere) {
   EXPECT_EQ(nodes.is_believed_live(7, 12min), std::nullopt);
 }
 
+TEST(NodeTable, BelievesADeathThatIsNotRefutedAtOnce) {
+  NodeTable nodes;
+  EXPECT_EQ(nodes.is_believed_live(7, 0s), std::nullopt);
+  EXPECT_TRUE(nodes.update(node_in(core::NodeState::alive), 0s));
+  EXPECT_FALSE(nodes.update(node_in(core::NodeState::suspect), 1s));
+  EXPECT_EQ(nodes.is_believed_live(7, 1s), true);
+  EXPECT_TRUE(nodes.is_address_in_use("tcp://127.0.0.1:7"));
+  EXPECT_TRUE(nodes.update(node_in(core::NodeState::dead), 2s));
+  EXPECT_FALSE(nodes.is_address_in_use("tcp://127.0.0.1:7"));
+  nodes.remove_dead(forgotten_by_membership, {7}, 2s);
+  EXPECT_EQ(nodes.is_believed_live(7, 2s), std::nullopt);
+  EXPECT_EQ(nodes.is_believed_live(7, 2399ms), std::nullopt);
+  EXPECT_EQ(nodes.is_believed_live(7, 2400ms), false);
+  EXPECT_TRUE(nodes.update(node_in(core::NodeState::alive), 3s));
+  EXPECT_EQ(nodes.is_believed_live(7, 3s), true) << "it has refuted its death";
+  EXPECT_TRUE(nodes.update(node_in(core::NodeState::left), 4s));
+  EXPECT_EQ(nodes.is_believed_live(7, 4s), false) << "it has said so itself";
+}
+
 TEST(NodeTable, KeepsDeadNodesThatMembershipKnows) {
   NodeTable nodes;
   nodes.update(node_in(core::NodeState::dead), 1s);

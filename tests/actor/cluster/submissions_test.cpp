@@ -11,6 +11,8 @@
 namespace starling::actor {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr wire::JobId job_id = 7;
 const wire::JobSettings settings{
     {"mode", "peer"}, {"workers", "2"}, {"steps", "9"}, {"barrier", "asp"}, {"delay", "1"}};
@@ -97,6 +99,57 @@ TEST_F(StartedSubmission, FailsIfALiveNodeDoesNotAnswer) {
     return std::holds_alternative<wire::CloseJob>(a.body);
   });
   EXPECT_GE(closed, 2) << "every node is asked to close the job";
+}
+
+TEST_F(StartedSubmission, FailsIfTheNodesHaveReadDifferentData) {
+  constexpr wire::JobId other_job = 8;
+  prepare(other_job);
+  submissions_.submit({"client", 2}, {other_job, settings}, "client", {node(1), node(2)});
+  ASSERT_EQ(requests_.size(), 6U);
+  reply(4, wire::ReplyBody{wire::JobPrepared{1, 3}});
+  reply(5, wire::ReplyBody{wire::JobPrepared{2, 3}});
+  ASSERT_EQ(answers_.size(), 1U);
+  const auto* refused = std::get_if<wire::Refused>(&answers_[0]);
+  ASSERT_NE(refused, nullptr);
+  EXPECT_TRUE(refused->why.ends_with("these do not: tcp://127.0.0.1:2")) << refused->why;
+}
+
+/// A late reply to the first start says nothing about the second, which is to be closed too.
+TEST_F(StartedSubmission, IsClosedUnderBothIdsIfItsSecondStartFails) {
+  submissions_.submit({"other", 2}, {9, settings}, "client", {node(1)});
+  is_node_2_gone_ = true;
+  submissions_.remove_gone_nodes();
+  ASSERT_EQ(requests_.size(), 6U);
+  const wire::JobId second_id = std::get<wire::StartJob>(requests_[5].body).job;
+  reply(2, wire::ReplyBody{wire::Done{}});
+  EXPECT_TRUE(answers_.empty());
+  submissions_.forget_older_than(-1h);
+  EXPECT_EQ(submissions_.open_count(), 2U) << "no submission is concluded";
+  EXPECT_TRUE(submissions_.answer_if_known({"late", 3}, job_id));
+  reply(5, wire::ReplyBody{wire::Refused{"no memory"}});
+  EXPECT_EQ(answers_.size(), 2U) << "to both clients";
+  std::vector<wire::JobId> closed;
+  for (std::size_t i = 6; i < requests_.size(); ++i)
+    closed.push_back(std::get<wire::CloseJob>(requests_[i].body).job);
+  EXPECT_EQ(closed, (std::vector{job_id, second_id}));
+  EXPECT_TRUE(submissions_.answer_if_known({"later", 4}, job_id));
+  EXPECT_EQ(answers_.size(), 3U);
+  submissions_.forget_older_than(1h);
+  EXPECT_TRUE(submissions_.answer_if_known({"later", 5}, job_id));
+  submissions_.forget_older_than(-1h);
+  EXPECT_FALSE(submissions_.answer_if_known({"later", 6}, job_id));
+}
+
+TEST_F(StartedSubmission, IsNoRecordIfItOnlyNeedsAnotherName) {
+  submissions_.submit({"client", 2}, {8, settings}, "client", {node(1), node(2)});
+  reply(4, wire::ReplyBody{wire::Refused{"has that name", true}});
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_TRUE(std::get<wire::Refused>(answers_[0]).is_name_taken);
+  EXPECT_TRUE(records_.empty());
+  submissions_.close(job_id);
+  ASSERT_EQ(records_.size(), 1U);
+  EXPECT_EQ(records_[0].job, job_id);
+  EXPECT_EQ(records_[0].summary.state, wire::JobState::stopped);
 }
 
 TEST_F(StartedSubmission, NamesTheNodeThatRefusesTheStart) {

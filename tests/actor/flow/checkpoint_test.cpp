@@ -366,12 +366,17 @@ TEST_F(CheckpointTest, IterateGoesOnFromTheLastOne) {
   EXPECT_EQ(rest.seen.front(), 15U);
   EXPECT_EQ(rest.seen.size(), 10U);
   EXPECT_EQ(names("rounds"), (std::vector<std::string>{"round-20", "round-25"}));
+  // Only the earlier checkpoints of this set are removed.
+  write((std::filesystem::create_directory(path("rounds/round-3")), "rounds/round-3/mine"), "x");
+  const auto other = engine.collection(std::vector<std::uint64_t>{1});
+  ASSERT_TRUE(iterate(other, 2, plain.step(), {.folder = path("rounds"), .every = 2}));
   // A run of more iterations resumes from there, with another distance of checkpoints.
   Rounds more;
   const auto longer = iterate(set, 29, more.step(), {.folder = path("rounds"), .every = 14});
   EXPECT_EQ(longer->collect().value(), set.iterate(29, plain.step())->collect().value());
   EXPECT_EQ(more.seen, (std::vector<std::uint32_t>{25, 26, 27, 28}));
-  EXPECT_EQ(names("rounds"), (std::vector<std::string>{"round-25", "round-28"}));
+  EXPECT_EQ(names("rounds"),
+            (std::vector<std::string>{"round-2", "round-25", "round-28", "round-3"}));
 }
 
 TEST_F(CheckpointTest, IterateRefusesTheRoundsOfAnotherSet) {

@@ -194,6 +194,9 @@ TEST(SaveText, WritesAFileForEachPart) {
   EXPECT_EQ(folder.read("out/part-00000.txt") + folder.read("out/part-00001.txt"),
             "ä\t1\n\t-2\nc\t3\n");
   EXPECT_EQ(folder.size(), 1U);
+  std::filesystem::create_directory(folder.path("new"));
+  EXPECT_EQ(std::filesystem::status(folder.path("out")).permissions(),
+            std::filesystem::status(folder.path("new")).permissions());
   EXPECT_EQ(save_text(set, folder.path("out")).error().message,
             folder.path("out") + ": exists already; valid: the name of a new folder");
 }
@@ -258,6 +261,23 @@ TEST(SharedFolder, IsRemovedByTheLastWriterThatEnds) {
     EXPECT_EQ(folder.size(), 2U);
   }
   EXPECT_EQ(folder.size(), 0U);
+}
+
+/// A writer that was killed leaves its temporary folder, which then nobody locks.
+TEST(SharedFolder, IsRemovedAsAbandonedOnlyIfNoWriterHasIt) {
+  const TextFolder folder;
+  auto output = OutputFolder::shared(folder.path("out"), "token").value();
+  output.open_part(0).finish();
+  for (const char* name : {"out.starling-dead", "other.starling-dead"}) {
+    std::filesystem::create_directory(folder.path(name));
+    folder.write(std::string{name} + "/.starling-lock", "");
+  }
+  std::filesystem::create_directory(folder.path("out.starling-XXXXXX"));  // of one writer
+  OutputFolder::remove_abandoned(folder.path("out/"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("out.starling-dead")));
+  EXPECT_EQ(folder.size(), 3U);
+  EXPECT_TRUE(output.commit(1));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("out/part-00000.txt")));
 }
 
 TEST(SharedFolder, DoesNotReplaceAFolder) {

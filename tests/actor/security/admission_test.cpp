@@ -184,6 +184,23 @@ TEST_F(AdmissionTest, MergingAgainInAnyOrderChangesNothing) {
   EXPECT_EQ(admission.revocations_since(0, 9).revocations.size(), 2U);
 }
 
+/// Nodes send each other their revocations only if their digests differ.
+TEST_F(AdmissionTest, TheDigestTellsWhichRevocationsAreKnown) {
+  const auto digest_of = [&](const std::vector<std::uint64_t>& serials) {
+    Admission node{cluster.public_key, handshake_key};
+    for (const std::uint64_t serial : serials)
+      EXPECT_TRUE(node.revoke(revocation_of(serial, cluster), now));
+    return node.revocations_digest();
+  };
+  const std::uint64_t a = make_serial();
+  const std::uint64_t b = make_serial();
+  EXPECT_EQ(digest_of({a, b}), digest_of({b, a}));
+  EXPECT_NE(digest_of({a}), digest_of({}));
+  EXPECT_NE(digest_of({a}), digest_of({b}));
+  EXPECT_NE(digest_of({a, b}), digest_of({a, make_serial()}));
+  EXPECT_NE(digest_of({a, b}), digest_of({b}));
+}
+
 TEST_F(AdmissionTest, ABadRevocationDoesNotAffectOthersInAList) {
   const std::vector<Revocation> list{
       revocation_of(1, cluster), revocation_of(2, make_cluster_key()), revocation_of(3, cluster)};

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -295,6 +297,42 @@ TEST_F(EndpointTest, FindsTheKeysOfAName) {
   EXPECT_EQ(addresses_of("", "tcp://10.0.0.2:7400", std::nullopt, now).value(),
             std::vector<std::string>{"tcp://10.0.0.2:7400"});
   EXPECT_FALSE(addresses_of("a", "tcp://10.0.0.2:7400", std::nullopt, now));
+}
+
+TEST_F(EndpointTest, FindsNoKeyThatIsRevokedOrExpiredOrItsOwn) {
+  issue("a");
+  issue("b");
+  std::optional<NodeSecrets> own = issue("c");
+  const auto error_of = [&](const std::string& name, UtcSeconds time) {
+    const auto found = addresses_of(name, "tcp://10.0.0.2:7400", own, time);
+    return found ? "" : found.error().message;
+  };
+  own->known = issued;  // with its own certificate
+  EXPECT_EQ(error_of("c", now), "the key file knows no node 'c'; valid: one of a, b");
+  own->revocations.push_back(revocation_of(issued[1].serial, cluster));
+  EXPECT_EQ(error_of("b", now), "the key file knows no node 'b'; valid: one of a");
+  EXPECT_EQ(addresses_of("", "tcp://10.0.0.2:7400", own, now).value(),
+            std::vector{wire::print({"tcp://10.0.0.2:7400", issued[0].key})});
+  EXPECT_EQ(error_of("a", now + 600), "");
+  EXPECT_NE(error_of("a", now + 601).find("the key file knows no node:"), std::string::npos);
+}
+
+/// Nobody listens at the peer's address, so the frames wait for an introduction.
+TEST_F(EndpointTest, HoldsNoMoreThanAMebibyteForAPeerThatDoesNotAnswer) {
+  TestEndpoint node{issue("node")};
+  const std::string address = wire::print({"tcp://127.0.0.1:1", issue("silent").keys.public_key});
+  std::vector<std::weak_ptr<const wire::Bytes>> bodies;
+  for (int i = 0; i < 20; ++i) {
+    const auto body = std::make_shared<const wire::Bytes>(std::size_t{200} << 10U);
+    wire::Frame frame = example_frame();
+    frame.body.push_back({body, *body});
+    node.endpoint->send(address, TrafficClass::data, std::move(frame));
+    bodies.emplace_back(body);
+  }
+  const auto is_held = [](const auto& body) { return !body.expired(); };
+  EXPECT_EQ(std::ranges::count_if(bodies, is_held), 5);
+  node.endpoint->forget(address);
+  EXPECT_EQ(std::ranges::count_if(bodies, is_held), 0);
 }
 
 }  // namespace

@@ -18,6 +18,13 @@ TEST(Subprocess, TakesStandardFilesInAnyOrder) {
   EXPECT_EQ(error, "output\n");
 }
 
+TEST(Subprocess, HasTheExitCodeThatAShellWouldGive) {
+  EXPECT_EQ(run_program({"sh", "-c", "exit 3"}, std::nullopt).value(), 3);
+  EXPECT_EQ(run_program({"sh", "-c", "kill -9 $$"}, std::nullopt).value(), 128 + 9);
+  EXPECT_EQ(run_program({"/nowhere/x"}, std::nullopt).error().message,
+            "/nowhere/x: No such file or directory");
+}
+
 TEST(Subprocess, RefusesAFileThatIsNotOpen) {
   EXPECT_FALSE(run_program({"true"}, StandardFiles{0, 1, -1}));
 }

@@ -35,6 +35,7 @@ TEST(AreaUnderCurve, IsTheShareOfPairsInTheRightOrder) {
   // Three of the pairs (.35, .1), (.35, .4), (.8, .1) and (.8, .4) are in the right order.
   EXPECT_DOUBLE_EQ(*area_under_curve(Floats{0, 0, 1, 1}, Floats{0.1F, 0.4F, 0.35F, 0.8F}), 0.75);
   EXPECT_FALSE(area_under_curve(Floats{1, 1}, Floats{1, 2}));
+  EXPECT_FALSE(area_under_curve(Floats{0, 1}, Floats{1, NAN})) << "a diverged model has none";
 }
 
 TEST(Probabilities, FollowTheLinkOfTheScores) {

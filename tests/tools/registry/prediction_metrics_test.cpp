@@ -46,6 +46,17 @@ TEST(PredictionMetrics, HaveNoAucIfTheTestDataHasOneClass) {
   EXPECT_EQ(std::ranges::count(names, "auc"), 0);
 }
 
+TEST(PredictionMetrics, RankSamplesByTheScoreOfClass1) {
+  const AnyData data = classes(2, {0, 0, 1, 0, 1});
+  const Registry registry = with_built_in({});
+  const auto model = make_model(registry, "softmax:bias=0", data, std::nullopt).value();
+  // Sample i has the feature i: class 1 has the higher score from sample 1 on.
+  const auto metrics = prediction_metrics(*model, std::vector<float>{-1, 1}, data);
+  EXPECT_DOUBLE_EQ(metrics.auc.value(), 5.0 / 6);
+  EXPECT_DOUBLE_EQ(prediction_metrics(*model, std::vector<float>{1, -1}, data).auc.value(),
+                   1.0 / 6);
+}
+
 TEST(PredictionMetrics, HaveNamesForTargets) {
   EXPECT_EQ(names_of("linear", load_source(with_built_in({}), "linear:d=3,n=20", 1).value()),
             (Names{"mae", "rmse", "r2"}));

@@ -19,6 +19,8 @@ TEST(Statistics, ComputeMeanDeviationAndLimits) {
   EXPECT_EQ(summary.min, 2);
   EXPECT_EQ(summary.max, 9);
   EXPECT_DOUBLE_EQ(standard_error(summary), std::sqrt(32.0 / 7 / 8));
+  // Student's t of 7 degrees of freedom is 2.3646.
+  EXPECT_NEAR(confidence_95(summary), 2.3646 * std::sqrt(32.0 / 7 / 8), 1e-4);
 }
 
 TEST(Statistics, MedianIsTheMiddleOrTheMeanOfTheMiddleTwo) {
