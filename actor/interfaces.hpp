@@ -33,12 +33,12 @@ using ObserverActor =
 /// that it does not have.
 using MemberActor =
     Interface<void(DirectoryPtr),             // Names the actors of a job in one process.
-              void(start_atom),               // Let the worker begin; on nodes, found or join.
+              void(start_atom),               // Begin; on nodes, start or join the job.
               void(core::LocalMessage),       // A message of a member of this process.
               void(EnvelopePtr),              // A packet has arrived.
-              void(Planned),                  // The job has planned what it reads next.
-              void(PartsComputed),            // The compute pool has parts of its update.
-              void(Computed),                 // The compute pool has its update.
+              void(Planned),                  // The plan of the worker's next step is ready.
+              void(PartsComputed),            // The compute pool has parts of the worker's update.
+              void(Computed),                 // The compute pool has the worker's update.
               void(ComputeFailed),            // The computation threw.
               void(TimerFired),               // A timer of its core has fired.
               void(timer_atom),               // An injected delay or a pause has ended.
@@ -47,8 +47,8 @@ using MemberActor =
               void(leave_atom),               // Finish the step, hand over, leave.
               void(core::Stop),               // Stop at the end of the step.
               void(skip_delays_atom),         // No more injected delays.
-              void(report_credit_atom),       // The observer has handled its last report.
-              void(core::Snapshot),           // The observer asks for its ranges' states.
+              void(report_credit_atom),       // The observer has handled the last Report.
+              void(core::Snapshot),           // The observer asks for this member's range states.
               core::Step(step_atom),          // Asks a worker for its step, even while it computes.
               core::StepsReport(steps_atom),  // Asks the coordinator for the workers' steps.
               core::Value(read_atom, core::AskValue),  // Asks an owner for present values.
@@ -58,7 +58,7 @@ using MemberActor =
               void(quit_atom)>;                           // The job is over.
 
 /// One member of a job that runs a flow.
-using FlowMemberActor = Interface<void(start_atom),        // Found or join.
+using FlowMemberActor = Interface<void(start_atom),        // Start or join the job.
                                   void(EnvelopePtr),       // A packet has arrived.
                                   void(TimerFired),        // A timer of its core has fired.
                                   void(LivenessUpdate),    // Another member is dead, or alive.
@@ -85,9 +85,9 @@ using JobHandle = Interface<void(core::Stop),            // The user wants the j
 // clang-format on
 
 /// A job, as a user's own actors see it. On several nodes, the members are those of one
-/// configuration: at first of the one with which this node's part of the job began, and in the
-/// answer to `actors_atom` of the latest one that this node knows. A question to a member that has
-/// left since is refused.
+/// configuration. At first it is the one with which this node's part of the job began; in an answer
+/// to `actors_atom` it is the latest one that this node knows. A question to a member that has left
+/// since then is refused.
 struct JobActors {
   /// The members that compute updates, by member id.
   std::vector<MemberHandle> workers;

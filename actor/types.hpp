@@ -175,7 +175,7 @@ struct MemberReport {
   std::shared_ptr<const core::Deal> deal = nullptr;
   /// The progress of the workers that are not in the configuration any more, by the updates that
   /// the member holds.
-  std::vector<core::WorkerProgress> gone = {};
+  std::vector<core::WorkerProgress> departed = {};
 };
 
 /// An input for a member that runs a flow, from its program or from a thread that computes parts.

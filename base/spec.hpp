@@ -78,7 +78,7 @@ class SpecReader {
   std::vector<bool> was_read_;
   /// The keys that the caller asked for, to suggest one for an unknown option.
   std::vector<std::string> known_keys_;
-  /// The number of calls of positional(): if a positional option is left, the most that are valid.
+  /// The number of calls of positional(), which is the number of positional options that are valid.
   std::size_t positional_reads_ = 0;
   std::string error_;
 };

@@ -1,5 +1,5 @@
 # Finds the headers of libfabric, which Debian ships without a CMake package. Starling loads the
-# library when it needs it (actor/fabric/library.hpp).
+# library when it needs it (actor/fabric/libfabric.hpp).
 include(FindPackageHandleStandardArgs)
 
 find_path(Libfabric_INCLUDE_DIR rdma/fabric.h)

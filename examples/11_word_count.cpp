@@ -43,8 +43,9 @@ Result<std::vector<std::pair<std::string, std::uint64_t>>> most_frequent(
         return std::pair{word, std::uint64_t{1}};
       })
       .reduce_by_key(std::plus<>{})
-      .sort_by([](const auto& count) {
-        return std::pair{~count.second, count.first};
+      .sort_by([](const auto& entry) {
+        // Sorts in ascending order, so ~ puts the largest count first.
+        return std::pair{~entry.second, entry.first};
       })
       .take(10);
 }

@@ -91,7 +91,7 @@ void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports
     note({report.member, report.incarnation}, report.worker.step, report.worker.updates);
   }
   for (const auto& report : reports)
-    for (const core::WorkerProgress& gone : report.gone) note_gone(gone);
+    for (const core::WorkerProgress& worker : report.departed) note_departed(worker);
   recent_.add(Clock::now() - began_at_, steps, loss_sum);
   if (std::exchange(steps_, steps) < steps) last_step_age_ = age();
 }
@@ -134,18 +134,18 @@ void ClusterJob::note(const core::MemberIncarnation& worker, core::Step step,
   count.updates = std::max(count.updates, updates);
 }
 
-void ClusterJob::note_gone(const core::WorkerProgress& gone) {
-  WorkerCount& count = workers_[gone.worker];
+void ClusterJob::note_departed(const core::WorkerProgress& departed) {
+  WorkerCount& count = workers_[departed.worker];
   if (!count.first_step) {
     // It has died before any report of it came here. An initial member of a job without saved
     // states began with step 0. Nobody knows where another worker began.
-    const bool began_at_0 = gone.worker.incarnation == 1 &&
-                            gone.worker.id < prepared_->options().workers &&
+    const bool began_at_0 = departed.worker.incarnation == 1 &&
+                            departed.worker.id < prepared_->options().workers &&
                             setting_of(settings_, "resume").empty();
-    count.first_step = began_at_0 ? core::Step{0} : gone.step;
+    count.first_step = began_at_0 ? core::Step{0} : departed.step;
   }
-  if (gone.step > *count.first_step)
-    count.updates = std::max<std::uint64_t>(count.updates, gone.step - *count.first_step);
+  if (departed.step > *count.first_step)
+    count.updates = std::max<std::uint64_t>(count.updates, departed.step - *count.first_step);
 }
 
 void ClusterJob::note(const wire::JobStatus& other) {

@@ -293,8 +293,8 @@ class ClusterJob {
   /// Records how far a worker has got according to its own report. Ignores step 0: the worker does
   /// not know yet at which step it begins.
   void note(const core::MemberIncarnation& worker, core::Step step, std::uint64_t updates);
-  /// Records how far a worker that is gone has got, by the updates of it that the model holds.
-  void note_gone(const core::WorkerProgress& gone);
+  /// Records how far a departed worker has got, by the updates of it that the model holds.
+  void note_departed(const core::WorkerProgress& departed);
 
   Result<void> make_local_job(const core::ConfigurationPtr& configuration);
   void add_joiners(std::vector<core::Member> members, Random& random);

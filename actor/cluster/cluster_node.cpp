@@ -85,7 +85,7 @@ void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
   const auto loop_answer = loop_.call_within(std::min(timeout, loop_timeout), [this] {
     is_leaving_ = true;
     // A member that has not started yet would not leave.
-    while (!starting_.empty()) finish_start(starting_.begin()->first, Error{is_leaving_reason});
+    while (!starting_.empty()) finish_start(starting_.begin()->first, Error{leaving_reason});
     for (auto& [id, job] : all_jobs()) job->local().leave();
     return can_hand_over();
   });

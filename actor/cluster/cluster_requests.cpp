@@ -78,7 +78,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetStatus
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJob& request) {
   if (is_leaving_ || closed_jobs_.contains(request.job))
-    return reply(requester, wire::Refused{is_leaving_ ? is_leaving_reason : is_closed_reason});
+    return reply(requester, wire::Refused{is_leaving_ ? leaving_reason : closed_reason});
   if (auto valid = PreparedJobs::check_settings(request.settings); !valid)
     return reply(requester, wire::Refused{valid.error().message});
   if (auto is_free = slots_.check_name(actor::setting_of(request.settings, "name"), request.job);
@@ -113,7 +113,7 @@ Result<void> ClusterNode::Impl::reserve_threads(JobId id, const PreparedJob& pre
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob& request) {
-  if (closed_jobs_.contains(request.job)) return reply(requester, wire::Refused{is_closed_reason});
+  if (closed_jobs_.contains(request.job)) return reply(requester, wire::Refused{closed_reason});
   const bool is_running = find(request.job) != nullptr;
   if (!is_running)
     for (const JobId previous_id : request.previous_ids)
@@ -121,7 +121,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob&
   // leave() reaches only the members that run when it is called. A later one would never leave.
   if (is_leaving_ && !is_running) {
     drop_preparations(request.job);
-    return reply(requester, wire::Refused{is_leaving_reason});
+    return reply(requester, wire::Refused{leaving_reason});
   }
   join_attempts_[request.job] = now();  // so that try_to_join() does not join this job, too
   start_job(request.job, request.initial_configuration, std::nullopt,
@@ -247,7 +247,7 @@ void ClusterNode::Impl::tear_down(JobId id) {
   if (!find(id)) return;
   log_for_job(id, "closed");
   if (starting_.contains(id))
-    finish_start(id, Error{is_closed_reason});
+    finish_start(id, Error{closed_reason});
   else
     destroy_job(id);
 }
@@ -285,7 +285,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::PauseJob&
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::SubmitJob& request) {
   if (submissions_.answer_if_known(requester, request.job)) return;
-  if (is_leaving_) return reply(requester, wire::Refused{is_leaving_reason});
+  if (is_leaving_) return reply(requester, wire::Refused{leaving_reason});
   if (auto may_submit = slots_.check_quota(requester.client); !may_submit)
     return reply(requester, wire::Refused{"node " + name_ + " " + may_submit.error().message});
   if (auto is_free = slots_.check_name(actor::setting_of(request.settings, "name"), request.job);

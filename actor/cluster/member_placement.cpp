@@ -25,6 +25,7 @@ std::vector<Member> initial_members(core::Mode mode, std::size_t workers, std::s
   const std::size_t servers =
       std::min(owners, nodes.size()) - std::min({owners, nodes.size(), owning_peers});
   for (std::size_t i = 0; i < servers; ++i) add(false, true, nodes.size() - 1 - i);
+  // The nodes between the workers' and the servers' have no member yet.
   for (std::size_t i = workers; i + servers < nodes.size(); ++i) add(false, false, i);
   if (core::keeps_steps_centrally(mode)) add(false, false, 0);
   return all;

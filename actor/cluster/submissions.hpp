@@ -28,12 +28,14 @@
 
 namespace starling::actor {
 
-/// The reason for which a node that is leaving refuses to prepare or start a job. The node that
-/// asks it knows the refusal by this text, and goes on without it.
-inline constexpr const char* is_leaving_reason = "this node is leaving";
+/// The reason for which a node that is leaving refuses to prepare or start a job. The node to which
+/// the job was submitted knows the refusal by this text, and starts the job without the leaving
+/// node.
+inline constexpr const char* leaving_reason = "this node is leaving";
 /// The reason for which a node refuses to prepare or start a job that its client has closed. The
-/// node that asks it knows the refusal by this text: the client may have told this node first.
-inline constexpr const char* is_closed_reason = "the job is closed";
+/// node to which the job was submitted knows the refusal by this text, even if the client's request
+/// to close the job has not reached it yet.
+inline constexpr const char* closed_reason = "the job is closed";
 
 /// Call only on the loop's thread.
 class Submissions {
@@ -42,8 +44,8 @@ class Submissions {
                                  std::chrono::milliseconds timeout, Requests::OnReply on_reply)>;
   using Answer = std::function<void(const Requester& requester, wire::ReplyBody body)>;
   using Log = std::function<void(const std::string& line, const std::string& job)>;
-  /// Called with the record of each job that fails, or is closed, before it has begun, except if
-  /// the job only needs another name, with which its client can submit it again.
+  /// Called with the record of each job that fails, or is closed, before it has begun. Not called
+  /// if only its name is taken: its client can then submit the job again with another name.
   using OnRefused = std::function<void(wire::JobRecord record)>;
   /// True if a node has left or has died.
   using IsGone = std::function<bool(wire::NodeId node)>;
@@ -193,7 +195,7 @@ class Submissions {
     const std::string prefix = "node at " + wire::without_key(participant->target.address) + ": ";
     if (!reply) return conclude(id, wire::Refused{prefix + reply.error().message});
     const auto* refused = std::get_if<wire::Refused>(&*reply);
-    if (refused != nullptr && refused->why == is_closed_reason) return conclude_closed(id);
+    if (refused != nullptr && refused->why == closed_reason) return conclude_closed(id);
     if (refused != nullptr)
       return conclude(id, wire::Refused{prefix + refused->why, refused->is_name_taken});
     const auto* prepared = std::get_if<wire::JobPrepared>(&*reply);
@@ -209,7 +211,7 @@ class Submissions {
   static bool must_go_on_without(const Submission& submission, wire::NodeId node,
                                  const Result<wire::ReplyBody>& reply) {
     const auto* refused = reply ? std::get_if<wire::Refused>(&*reply) : nullptr;
-    return refused != nullptr && refused->why == is_leaving_reason &&
+    return refused != nullptr && refused->why == leaving_reason &&
            node != submission.nodes.front().target.node;
   }
 
@@ -219,8 +221,8 @@ class Submissions {
   void remove_leaving_node(JobId id, wire::NodeId leaving) {
     remove_nodes(id, "leaving", [leaving](wire::NodeId node) { return node == leaving; });
   }
-  /// Removes the nodes for which `is_lost(node)` is true from the submission, if it is open, which
-  /// goes on without them. `state` says in the log what they are.
+  /// If the submission is open, removes the nodes for which `is_lost(node)` is true from it and
+  /// goes on without them. `state`, "gone" or "leaving", describes these nodes in the log.
   template <class IsLost>
   void remove_nodes(JobId id, const std::string& state, IsLost is_lost) {
     Submission* submission = find_open(id);
@@ -300,7 +302,7 @@ class Submissions {
     const std::string prefix = "node at " + wire::without_key(participant->target.address) + ": ";
     if (!reply) return conclude(id, wire::Refused{prefix + reply.error().message});
     const auto* refused = std::get_if<wire::Refused>(&*reply);
-    if (refused != nullptr && refused->why == is_closed_reason) return conclude_closed(id);
+    if (refused != nullptr && refused->why == closed_reason) return conclude_closed(id);
     if (refused != nullptr)
       return conclude(id, wire::Refused{prefix + refused->why, refused->is_name_taken});
     participant->has_started = true;
@@ -352,7 +354,7 @@ class Submissions {
     submission.requesters.clear();
     submission.settings = {};
     submission.prepared_job = nullptr;
-    // The nodes discard the data that they read for a refused job.
+    // Lets the nodes discard the data that they have read for a refused job.
     if (std::holds_alternative<wire::Refused>(*submission.outcome))
       for (const Participant& node : nodes)
         for (const JobId refused_id : {id, submission.current_id})

@@ -208,6 +208,7 @@ Result<std::unique_ptr<typename Engine<T>::Impl>> Engine<T>::prepare(
   if (!mode) return mode.error();
   if (auto valid = check(options, hooks); !valid) return std::move(valid).error();
   JobOptions job_options = to_job_options(options, *mode);
+  // Tells check() that the hook may end the job. The Impl replaces this function by the hook.
   if (hooks.stop) job_options.stop_when = [](const auto&, const auto&) { return false; };
   if (auto valid = actor::check(job_options); !valid) return std::move(valid).error();
   std::vector<models::Parameter> shapes;

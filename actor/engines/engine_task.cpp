@@ -56,7 +56,7 @@ Result<std::vector<core::Value>> Fetcher::read(std::span<const core::RangeRows> 
     answer.receive([&](const core::Value& value) { values.push_back(value); },
                    [&](const caf::error& error) {
                      fault = error == caf::sec::request_timeout
-                                 ? "no answer of the owners within " + print_duration(timeout_)
+                                 ? "no answer from the owners within " + print_duration(timeout_)
                                  : reason_of(error);
                    });
   if (!fault.empty()) return Error{std::move(fault)};
@@ -166,7 +166,7 @@ StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
 template <class T>
 Result<core::Update> EngineTask<T>::split_by_range(const std::vector<Update<T>>& updates) const {
   core::Update out;
-  out.samples = 1;
+  out.samples = 1;  // the step of an engine has no samples, and counts as one
   std::vector<bool> seen(keys_->names().size());
   for (const Update<T>& update : updates) {
     const auto key = keys_->find(update.key);
@@ -183,13 +183,13 @@ template <class T>
 Result<void> EngineTask<T>::split_one_by_range(const Update<T>& update, std::size_t key,
                                                core::Update& out) const {
   const models::Parameter& shape = keys_->key(key);
-  const std::size_t row = shape.row_size();
-  const std::size_t expected = update.rows ? update.rows->size() * row : shape.size();
+  const std::size_t row_size = shape.row_size();
+  const std::size_t expected = update.rows ? update.rows->size() * row_size : shape.size();
   if (update.values.size() != expected)
     return Error{quoted_key(update.key) + ": " + std::to_string(update.values.size()) +
                  " values are pushed; valid: " + std::to_string(expected) +
                  (update.rows ? " for " + std::to_string(update.rows->size()) + " rows of " +
-                                    std::to_string(row)
+                                    std::to_string(row_size)
                               : std::string{})};
   const auto nan = std::ranges::find_if(update.values, [](T x) { return std::isnan(x); });
   if (nan != update.values.end())
@@ -203,12 +203,13 @@ Result<void> EngineTask<T>::split_one_by_range(const Update<T>& update, std::siz
                             keys_->layout().ranges[range_id].count, nullptr}});
     return {};
   }
-  const auto sorted = sort_rows(*update.rows, update.values, row);
+  const auto sorted = sort_rows(*update.rows, update.values, row_size);
   if (auto valid = keys_->check_selected_rows(key, sorted.rows); !valid) return valid;
   const auto buffer = core::Buffer::copy_of<T>(sorted.values);
   for (const RowPiece& piece : keys_->split(key, sorted.rows))
     out.parts.push_back(
-        {piece.range, {buffer, piece.first_position * row, piece.rows->size() * row, piece.rows}});
+        {piece.range,
+         {buffer, piece.first_position * row_size, piece.rows->size() * row_size, piece.rows}});
   return {};
 }
 

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "starling/actor/fabric/library.hpp"
+#include "starling/actor/fabric/libfabric.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::fabric {

@@ -10,11 +10,13 @@
 
 namespace starling::fabric {
 
-/// Zeroed memory. When it is no longer used but the writer still runs, the pages are given back and
-/// the addresses stay reserved, so that a late write harms nothing. Thread-safe to destroy.
+/// Zeroed memory. If the writer still runs when a Region is destroyed, the destructor gives the
+/// pages back but keeps the addresses reserved, so that a late write harms nothing. Thread-safe to
+/// destroy.
 class Region {
  public:
-  /// Returns null if there is no memory.
+  /// Returns null if there is no memory. `writer` is the process that writes into the region;
+  /// absent if it is not on this host.
   static std::unique_ptr<Region> map(std::size_t bytes, std::optional<Process> writer);
   ~Region();
   Region(const Region&) = delete;

@@ -25,17 +25,17 @@ class RegionWriter {
   RegionWriter(const RegionWriter&) = delete;
   RegionWriter& operator=(const RegionWriter&) = delete;
 
-  /// Asks the receiver's entries for a connection. The receiver then has to call
+  /// Starts to connect to the receiver's endpoints (Offer::entries). The receiver then has to call
   /// RegionReader::connect().
   void begin();
-  /// Ends the connection's beginning, after RegionReader::connect(). Returns an Error if writes do
-  /// not work.
+  /// Completes what begin() has started, after RegionReader::connect() has returned. Returns an
+  /// Error if writes do not work.
   [[nodiscard]] Result<void> connect();
 
   /// Writes the parts, one after the other, into a free slot, and then the slot's flag. Returns
   /// nothing if there is no free slot, if the parts are empty or too long, or if the write fails.
-  /// `owner` keeps the memory of the parts, which a failed write may read until the endpoint is
-  /// closed. Without an owner, it must outlive the endpoint.
+  /// A failed write may read the parts until the endpoint is closed: `owner` keeps their memory
+  /// until then. If `owner` is null, their memory must outlive the endpoint.
   [[nodiscard]] std::optional<Ticket> write(std::span<const std::span<const std::byte>> parts,
                                             const std::shared_ptr<const void>& owner = nullptr);
 

@@ -84,24 +84,24 @@ Result<MapReduceOptions> complete(MapReduceOptions options) {
   return options;
 }
 
-MapReduce::MapReduce(MapReduceOptions options, std::shared_ptr<SpillFolder> memory,
+MapReduce::MapReduce(MapReduceOptions options, std::shared_ptr<SpillFolder> spill_folder,
                      std::shared_ptr<Runner> runner)
     : options_(std::move(options)),
-      memory_(std::move(memory)),
+      spill_folder_(std::move(spill_folder)),
       runner_(std::move(runner)),
       skipped_(std::make_shared<SkippedFiles>()) {}
 
 MapReduce MapReduce::over(MapReduceOptions options, std::shared_ptr<Runner> runner,
-                          std::shared_ptr<SpillFolder> memory) {
-  return MapReduce{std::move(options), std::move(memory), std::move(runner)};
+                          std::shared_ptr<SpillFolder> spill_folder) {
+  return MapReduce{std::move(options), std::move(spill_folder), std::move(runner)};
 }
 
 Result<MapReduce> MapReduce::make(MapReduceOptions given) {
   auto completed = complete(std::move(given));
   if (!completed) return std::move(completed).error();
   MapReduceOptions options = *std::move(completed);
-  auto memory = std::make_shared<SpillFolder>(options.spill_folder, options.memory_bytes,
-                                              options.spill_bytes_max);
+  auto spill_folder = std::make_shared<SpillFolder>(options.spill_folder, options.memory_bytes,
+                                                    options.spill_bytes_max);
   auto runner =
       std::make_shared<ThreadRunner>(ThreadRunnerOptions{.threads = options.threads,
                                                          .default_parts = options.parts,
@@ -109,8 +109,8 @@ Result<MapReduce> MapReduce::make(MapReduceOptions given) {
                                                          .on_progress = options.on_progress,
                                                          .on_task = options.on_task,
                                                          .is_stopped = options.is_stopped},
-                                     memory);
-  return MapReduce{std::move(options), std::move(memory), std::move(runner)};
+                                     spill_folder);
+  return MapReduce{std::move(options), std::move(spill_folder), std::move(runner)};
 }
 
 Result<Set<std::string, TextChain>> MapReduce::text(const std::vector<std::string>& paths,
@@ -125,6 +125,6 @@ Result<Set<std::string, TextChain>> MapReduce::text(const std::vector<std::strin
 
 std::vector<Error> MapReduce::skipped_files() const { return skipped_->list(); }
 
-std::uint64_t MapReduce::spilled_bytes() const { return memory_->spilled(); }
+std::uint64_t MapReduce::spilled_bytes() const { return spill_folder_->spilled(); }
 
 }  // namespace starling::flow

@@ -66,10 +66,11 @@ class MapReduce {
  public:
   /// An Error names an option that cannot work.
   static Result<MapReduce> make(MapReduceOptions options);
-  /// Returns an engine whose jobs another runner runs, in which the options are not used.
-  /// Requires: `options` are complete().
+  /// Returns an engine whose jobs `runner` runs. Uses only `parts`, `split_bytes` and
+  /// `skip_unreadable` of the options. `spill_folder` is that of the runner, for spilled_bytes().
+  /// Requires: complete() has returned `options`.
   static MapReduce over(MapReduceOptions options, std::shared_ptr<Runner> runner,
-                        std::shared_ptr<SpillFolder> memory);
+                        std::shared_ptr<SpillFolder> spill_folder);
 
   /// The values of a container, in its order.
   template <class T>
@@ -77,9 +78,9 @@ class MapReduce {
     using C = CollectionChain<T>;
     return Set<T, C>{runner_, C{std::move(values), options_.parts}};
   }
-  /// The records f(0), f(1), ... f(count - 1). Plans and errors call the source `name`. A
-  /// checkpoint is that of other data if `data_hash`, a hash of the records, differs; 0 if it is
-  /// not known.
+  /// The records f(0), f(1), ... f(count - 1). Plans and errors call the source `name`. `data_hash`
+  /// is a hash of the records, or 0 if it is not known: a checkpoint that was written with another
+  /// hash is one of other data.
   template <class F>
   [[nodiscard]] auto generate(std::uint64_t count, F f, std::string name = "generator",
                               std::uint64_t data_hash = 0) const {
@@ -91,10 +92,11 @@ class MapReduce {
   }
   /// The lines of text files, in the order of the paths, without their LF or CR LF. A file is split
   /// into parts, unless it is gzip. If the files have headers, the first line of each is left out.
-  /// An Error names a file that cannot be opened; with skip_unreadable, none of them can.
+  /// An Error names a file that cannot be opened. With skip_unreadable there is an Error only if no
+  /// file can be opened.
   [[nodiscard]] Result<Set<std::string, TextChain>> text(const std::vector<std::string>& paths,
                                                          bool have_headers = false) const;
-  /// A value for all tasks.
+  /// Returns a handle by which all tasks read `value`.
   template <class T>
   [[nodiscard]] Broadcast<T> broadcast(T value) const {
     return Broadcast<T>{std::move(value)};
@@ -107,11 +109,11 @@ class MapReduce {
   [[nodiscard]] std::uint64_t spilled_bytes() const;
 
  private:
-  MapReduce(MapReduceOptions options, std::shared_ptr<SpillFolder> memory,
+  MapReduce(MapReduceOptions options, std::shared_ptr<SpillFolder> spill_folder,
             std::shared_ptr<Runner> runner);
 
   MapReduceOptions options_;
-  std::shared_ptr<SpillFolder> memory_;
+  std::shared_ptr<SpillFolder> spill_folder_;
   std::shared_ptr<Runner> runner_;
   std::shared_ptr<SkippedFiles> skipped_;
 };

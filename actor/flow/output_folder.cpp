@@ -21,8 +21,8 @@ namespace starling::flow {
 namespace {
 
 constexpr std::size_t buffer_bytes_max = std::size_t{256} << 10U;
-/// The names of files that a complete folder does not have begin with this. A temporary folder has
-/// it between the final path and its token.
+/// The names of the lock and of unfinished files begin with this; a complete folder has none of
+/// them. The path of a temporary folder is the final path, then this, then its token.
 constexpr const char* temporary_mark = ".starling-";
 constexpr const char* lock_name = ".starling-lock";
 
@@ -42,8 +42,8 @@ int rename_to_new(const std::string& from, const std::string& to) {
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-/// Removes what is not the file of a part: the lock, and what writers have left of parts that
-/// others have written too.
+/// Removes the lock and the unfinished files, which a writer leaves of a part that another writer
+/// has finished.
 void remove_unfinished_files(const std::string& folder) {
   std::error_code fault;
   for (auto at = std::filesystem::directory_iterator{folder, fault};
@@ -61,8 +61,8 @@ void remove_folder(const std::string& temporary) {
   if (rename_to_new(temporary, removed) == 0) std::filesystem::remove_all(removed, ignored);
 }
 
-/// Waits until the disk has the names of the files in a folder. Some file systems cannot; their
-/// folders are as safe as they can be.
+/// Waits until the names of the files in a folder are on the disk (fsync). Ignores failures,
+/// because some file systems cannot do this.
 void sync_names(const std::string& folder) {
   const Descriptor opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (opened.is_open()) (void)::fsync(opened.get());
@@ -147,7 +147,7 @@ Result<void> OutputFolder::open() {
   // Waits while another writer, whose job has failed, removes the folder. A file system without
   // locks keeps the temporary folder if the job fails.
   while (::flock(lock_.get(), LOCK_SH) != 0 && errno == EINTR) continue;
-  // The folder may have been removed before it was locked.
+  // The folder may have been removed before it was locked: shared() tries again after ENOENT.
   errno = ENOENT;
   if (has_name(temporary_) || has_name(path_)) return {};
   return cannot_be_made(path_);
@@ -202,7 +202,7 @@ Result<void> OutputFolder::commit(Part parts) {
   const bool has_all = has_all_parts(folder_.get(), parts);
   int fault = 0;
   if (has_all && !has_name(path_)) {
-    // Other users may read the result if they may read a new folder.
+    // mkdtemp() has made the folder for this user only. Gives it the permissions of a new folder.
     const ::mode_t mask = ::umask(0);
     ::umask(mask);
     if (!is_shared_) (void)::fchmod(folder_.get(), 0777 & ~mask);
@@ -215,8 +215,8 @@ Result<void> OutputFolder::commit(Part parts) {
     temporary_.clear();
     return {};
   }
-  // A writer that begins when another has renamed the folder makes a temporary folder again, which
-  // lacks parts.
+  // A writer that begins after another one has renamed the folder makes a new temporary folder,
+  // which lacks parts. It has succeeded if the final folder has all parts.
   const Descriptor final_folder{::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (is_shared_ && (!has_all || parts == 0) && has_all_parts(final_folder.get(), parts) &&
       final_folder.is_open())
@@ -227,18 +227,20 @@ Result<void> OutputFolder::commit(Part parts) {
   return Error{path_ + ": the finished folder cannot be given this name: " + std::strerror(fault)};
 }
 
-PartFile::PartFile(int folder, std::string folder_path, std::string name, std::string first_name)
+PartFile::PartFile(int folder, std::string folder_path, std::string name,
+                   std::string unfinished_name)
     : folder_(folder),
       folder_path_(std::move(folder_path)),
       name_(std::move(name)),
-      first_name_(std::move(first_name)),
-      file_(
-          ::openat(folder_, first_name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+      unfinished_name_(std::move(unfinished_name)),
+      file_(::openat(folder_, unfinished_name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                     0666)) {
   if (!file_.is_open()) throw system_failure(path(), "cannot be written");
 }
 
 PartFile::~PartFile() {
-  if (!first_name_.empty() && first_name_ != name_) ::unlinkat(folder_, first_name_.c_str(), 0);
+  if (!unfinished_name_.empty() && unfinished_name_ != name_)
+    ::unlinkat(folder_, unfinished_name_.c_str(), 0);
 }
 
 void PartFile::add(std::string_view bytes) {
@@ -264,15 +266,15 @@ void PartFile::finish() {
   flush();
   if (::fsync(file_.get()) != 0 || !file_.close())
     throw system_failure(path(), "cannot be written");
-  if (first_name_ != name_ &&
-      ::renameat(folder_, first_name_.c_str(), folder_, name_.c_str()) != 0) {
+  if (unfinished_name_ != name_ &&
+      ::renameat(folder_, unfinished_name_.c_str(), folder_, name_.c_str()) != 0) {
     // Once the folder is complete, another writer removes what is not finished.
     const int fault = errno;
     const bool is_written = ::faccessat(folder_, name_.c_str(), F_OK, 0) == 0;
     errno = fault;
     if (fault != ENOENT || !is_written) throw system_failure(path(), "cannot be written");
   }
-  first_name_.clear();
+  unfinished_name_.clear();
 }
 
 }  // namespace starling::flow

@@ -50,9 +50,9 @@ class PartFile {
 
  private:
   friend class OutputFolder;
-  /// Creates or empties the file `first_name` in the folder with the descriptor `folder`. finish()
-  /// renames it to `name`, which may be equal.
-  PartFile(int folder, std::string folder_path, std::string name, std::string first_name);
+  /// Creates or empties the file `unfinished_name` in the folder with the descriptor `folder`.
+  /// finish() renames it to `name`, which may be equal.
+  PartFile(int folder, std::string folder_path, std::string name, std::string unfinished_name);
 
   void flush();
   [[nodiscard]] std::string path() const { return folder_path_ + "/" + name_; }
@@ -62,7 +62,7 @@ class PartFile {
   std::string folder_path_;
   std::string name_;
   /// The name under which the file is written; empty once finish() has succeeded.
-  std::string first_name_;
+  std::string unfinished_name_;
   Descriptor file_;
   std::string buffer_;
 };

@@ -89,8 +89,9 @@ concept SampleRecord = requires {
 template <SampleRecord S>
 using Rows = typename detail::RowsOf<S>::Type;
 
-/// Returns the rows of all parts, in their order, as a table. An Error names a part whose samples
-/// have another number of features, or a label that is not a class, and says if there are no rows.
+/// Returns the rows of all parts, in their order, as a table. Returns an Error if dense parts
+/// differ in their number of features, if no sparse sample has a feature, if a label is not a
+/// class, or if there are no rows.
 [[nodiscard]] Result<models::Table> join_rows(std::vector<std::shared_ptr<const DenseRows>> parts,
                                               const TableOptions& options);
 [[nodiscard]] Result<models::Table> join_rows(std::vector<std::shared_ptr<const SparseRows>> parts,

@@ -30,10 +30,11 @@ Result<models::Table> load_table(const std::string& text, std::uint64_t seed) {
 
 /// Returns a hash of the features and labels of all rows.
 std::uint64_t hash_of_rows(const models::Table& table) {
-  std::uint64_t sum = 0;
-  const auto add = [&sum](const auto& values) {
+  std::uint64_t combined = 0;
+  const auto add = [&combined](const auto& values) {
     const std::span bytes = std::as_bytes(std::span{values});
-    sum = mix(sum ^ hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+    combined =
+        mix(combined ^ hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   };
   for (std::size_t row = 0; row < table.size(); ++row) {
     if (table.is_sparse()) {
@@ -44,7 +45,7 @@ std::uint64_t hash_of_rows(const models::Table& table) {
     }
     add(std::array{table.label(row)});
   }
-  return sum;
+  return combined;
 }
 
 /// Makes a set of what `sample_of(table, row)` returns for each row.

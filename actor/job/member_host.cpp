@@ -1,5 +1,5 @@
-/// How a member holds updates back, reports its state, and hands out the ranges that it is primary
-/// of.
+/// Defines the functions of MemberHost that hold updates back, report its state, and return the
+/// states of the ranges of which it is primary.
 #include "starling/actor/job/member_host.hpp"
 
 #include <cstdint>
@@ -16,8 +16,8 @@ void MemberHost::on_computed(const Computed& computed) {
 }
 
 /// During a pause, postpones the computation. A pause takes effect here, because at this time the
-/// worker has handed all of its updates to the exchange; is_sending() says whether some are under
-/// way.
+/// worker has handed all of its updates to the exchange; is_sending() says whether some are in
+/// flight.
 void MemberHost::execute(core::Compute& compute) {
   const core::Time now = job_context_->now();
   if (now >= paused_until_) return begin_computation(compute);
@@ -97,14 +97,14 @@ void MemberHost::publish() {
   node_->publish(report(), core_.configuration());
 }
 
-std::vector<core::WorkerProgress> MemberHost::gone_workers() const {
+std::vector<core::WorkerProgress> MemberHost::departed_workers() const {
   const core::ConfigurationPtr& configuration = core_.configuration();
   if (core_.state() != Core::State::member || configuration->departed.empty()) return {};
-  auto gone = training().progress();
-  std::erase_if(gone, [&](const core::WorkerProgress& progress) {
+  auto departed = training().progress();
+  std::erase_if(departed, [&](const core::WorkerProgress& progress) {
     return configuration->contains(progress.worker.id, progress.worker.incarnation);
   });
-  return gone;
+  return departed;
 }
 
 /// Hashes the copy once for each round.
@@ -131,7 +131,7 @@ MemberReport MemberHost::report() const {
     result.held = static_cast<std::uint32_t>(training().full_ranges().size());
   if (training().dealer() != nullptr && training().dealer()->deals_samples())
     result.deal = training().dealer()->shared_deal();
-  result.gone = gone_workers();
+  result.departed = departed_workers();
   const core::Worker* worker = training().worker();
   if (!failure_.empty() || core_.state() == Core::State::failed)
     result.state = State::failed;
@@ -142,9 +142,9 @@ MemberReport MemberHost::report() const {
   else
     result.state = training().is_done() ? State::done : State::running;
   if (result.state == State::done) result.copy = copy_hash();
-  // A worker that is held would be postponed at its next computation. If the exchange is the
-  // barrier, the update of a worker that waits is not in the model yet; nor are the last steps of
-  // one that has ended, until the others have made a round.
+  // A held worker counts as idle, because its next computation would be postponed. If the exchange
+  // is the barrier, workers that wait or have ended count as idle although their last updates are
+  // not in the model yet: these enter it with the next round of the others.
   const bool has_ended = worker != nullptr && worker->is_done() &&
                          (worker->options().exchange_is_barrier || training().is_done());
   const bool is_idle = worker == nullptr || has_ended || worker->is_waiting() ||

@@ -317,8 +317,8 @@ class MemberHost : public actor::MemberActor::base {
   [[nodiscard]] actor::MemberReport report() const;
   /// Returns the value of MemberReport::copy.
   [[nodiscard]] core::CopyHash copy_hash() const;
-  /// Returns the value of MemberReport::gone.
-  [[nodiscard]] std::vector<core::WorkerProgress> gone_workers() const;
+  /// Returns the value of MemberReport::departed.
+  [[nodiscard]] std::vector<core::WorkerProgress> departed_workers() const;
   /// On a node: tells the node this member's state.
   void publish();
   /// Returns the states of the ranges that this member is primary of, as ReadRanges asks for them.

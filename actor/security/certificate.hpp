@@ -118,11 +118,12 @@ struct Revocation {
 [[nodiscard]] Result<void> verify(const Certificate& certificate, const ClusterPublic& cluster,
                                   UtcSeconds now);
 
-/// Authenticates `text` (a message authentication code). The proof is a keyed hash (BLAKE2b) of
-/// `text` under the shared secret (X25519) of two key pairs, which only the holders of one of the
-/// two secret keys can compute. It shows the holder of `other_public` that the holder of
-/// `own_secret` sent `text`. Returns all zeros if `other_public` is not a valid key.
+/// A message authentication code.
 using Proof = std::array<std::uint8_t, 32>;
+/// Authenticates `text`: the proof is a keyed hash (BLAKE2b) of `text` under the shared secret
+/// (X25519) of two key pairs, which only a holder of one of the two secret keys can compute. It
+/// shows the holder of `other_public` that the holder of `own_secret` sent `text`. Returns all
+/// zeros if `other_public` is not a valid key.
 [[nodiscard]] Proof prove(std::string_view text, const wire::SecretKey& own_secret,
                           const Key& other_public);
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "starling/base/check.hpp"
+#include "starling/models/cuda/catch_errors.hpp"
 #include "starling/models/cuda/device.hpp"
 #include "starling/models/cuda/graphs.hpp"
-#include "starling/models/cuda/guard.hpp"
 #include "starling/models/cuda/net_run.hpp"
 #include "starling/models/cuda/parameter_copies.hpp"
 #include "starling/models/cuda/probe.hpp"

@@ -22,7 +22,7 @@ class Memory {
   /// Throws Failure, whose message names the number of bytes, if there is too little memory.
   explicit Memory(std::size_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
-    const std::string action = "taking " + std::to_string(bytes) + " bytes of " +
+    const std::string action = "allocating " + std::to_string(bytes) + " bytes of " +
                                (on_device ? "the device's memory" : "pinned memory");
     check(on_device ? cudaMalloc(&data_, bytes) : cudaMallocHost(&data_, bytes), action.c_str());
   }

@@ -48,7 +48,8 @@ class NetRun {
   void forward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
                bool training, std::uint32_t micro_batch);
   /// Adds the micro-batch's sums of loss and metric_value to accumulated(). If `weight` is above 0,
-  /// also computes the derivatives by the scores; `weight` is the share of one row in the batch.
+  /// also computes the derivatives of the loss by the scores; `weight` is the share of one row in
+  /// the batch.
   void loss(const Context& context, const NetInput& input, std::size_t rows, float weight);
   /// Adds the gradient to g. Requires: forward() and loss() were called for the same micro-batch
   /// before.
@@ -62,6 +63,7 @@ class NetRun {
   void clear_accumulated(const Context& context) const;
 
  private:
+  /// Returns the number of inputs of the net in `rows` rows; see Net::inputs_in_row().
   [[nodiscard]] std::size_t samples(std::size_t rows) const { return rows * net_.inputs_in_row(); }
   /// Returns the memory of value i of the net's plan.
   [[nodiscard]] const float* value(std::size_t i, const NetInput& input) const {
@@ -75,7 +77,7 @@ class NetRun {
   [[nodiscard]] MicroBatchCall make_call(const Context& context, std::size_t operation,
                                          const float* w, const NetInput& input, std::size_t rows,
                                          bool training, std::uint32_t micro_batch) const;
-  /// Computes the value of an operation without a layer: the sum of its inputs.
+  /// Computes the value of an operation without a layer, the sum of its inputs, for `n` samples.
   void add_terms(const Context& context, const Operation<float>& sum, const NetInput& input,
                  std::size_t n);
   /// Passes the derivative by a sum, unchanged, to each of its terms.

@@ -1,7 +1,7 @@
 #include "starling/models/cuda/probe.hpp"
 
+#include "starling/models/cuda/catch_errors.hpp"
 #include "starling/models/cuda/device.hpp"
-#include "starling/models/cuda/guard.hpp"
 #include "starling/models/cuda/launch.hpp"
 #include "starling/models/cuda/memory.hpp"
 #include "starling/models/kernels/host_device.hpp"

@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
             {{"a/cat/1.png", png_of_one_pixel},
              {"a/dog/1.png", png_of_one_pixel},
              {"b/cow/1.png", png_of_one_pixel}},
-            {"--test: b: has a class 'cow', but the training data have none", "valid: cat, dog"}},
+            {"--test: b: has a class 'cow', which the training data lack", "valid: cat, dog"}},
         RefusedLine{
             "DeepFolder",
             "train --data images:pics",

@@ -60,14 +60,16 @@ struct Trial {
   /// model that oscillates may pass such a loss by chance, and does not count.
   std::array<std::optional<double>, learning_rates.size()> seconds_to_goal{};
   std::vector<TrialPoint> curve{};
-  /// Why the job failed; empty if it did not. A predicate may let nobody go on.
+  /// Why the job failed; empty if it did not. For example, the barrier is a predicate of the user's
+  /// that lets no worker go on.
   std::string error{};
 };
 
 /// Returns an Error if the barrier cannot run with the number of workers in the mode.
 [[nodiscard]] Result<void> check(const TrialOptions& options);
 
-/// Requires: check(options), and `step_times` returns times above 0.
+/// Simulates the job. Requires: check(options) returns no Error, and `step_times` returns times
+/// above 0.
 [[nodiscard]] Trial run_trial(const TrialOptions& options);
 
 }  // namespace starling::program

@@ -20,7 +20,7 @@
 #include "starling/tools/cluster/keys/key_store.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/program/line_writer.hpp"
-#include "starling/tools/program/process.hpp"
+#include "starling/tools/program/process_limits.hpp"
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/train/commands.hpp"
 

@@ -22,8 +22,8 @@
 namespace starling::program {
 
 /// Returns the samples of any source that `--data` names, those of the registry included. The
-/// whole source is loaded into memory. An Error says why it cannot be loaded, that it is sparse, or
-/// that its data is no table.
+/// whole source is loaded into memory. A generator draws the samples of `seed`. An Error says why
+/// the source cannot be loaded, that it is sparse, or that its data is no table.
 [[nodiscard]] Result<flow::Set<flow::Sample>> flow_samples(const flow::MapReduce& engine,
                                                            const Registry& registry,
                                                            const std::string& source,

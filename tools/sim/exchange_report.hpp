@@ -10,11 +10,12 @@
 
 namespace starling::program {
 
-/// Describes the exchange of a job: "exchange gossip, 100 MB; latency const:50us, 1250 MB/s".
-/// Requires: the job has an exchange.
+/// Describes the exchange of a job: "exchange gossip, 100 MB; latency const:50us, 1250 MB/s a
+/// port". Requires: the job has an exchange.
 [[nodiscard]] std::string describe_exchange(const SimJob& job);
 
-/// The columns of tables, and the cells of the runs of one barrier. Requires: runs had an exchange.
+/// The columns of tables, and the cells of the runs of one barrier. Requires: the job has an
+/// exchange.
 [[nodiscard]] std::vector<std::string> exchange_columns(const SimJob& job);
 [[nodiscard]] std::vector<std::string> exchange_cells(const SimJob& job, const SimRuns& runs);
 

@@ -28,7 +28,8 @@ struct SimKey : KeyDescription {
 
 [[nodiscard]] const std::vector<SimKey>& sim_keys();
 
-/// True for the options of an exchange that the step level has, too, if `bytes` is set.
+/// True for the options of an exchange. With `--level step` they have an effect only if `bytes` is
+/// set.
 [[nodiscard]] bool is_exchange_key(std::string_view name);
 
 /// True for the options of the network.

@@ -6,7 +6,7 @@
 
 namespace starling::program {
 
-/// Returns the name in a checkpoint's metadata of the key `key` of a JobIdentity.
+/// Returns the name under which the metadata of a checkpoint holds the key `key` of a JobIdentity.
 [[nodiscard]] std::string metadata_key(const std::string& key);
 
 /// Keys of a checkpoint's metadata that are not part of the job's identity: the schedule (written
@@ -32,9 +32,8 @@ inline constexpr const char* default_schedule = "the default";
 
 /// Returns the job that wrote the checkpoint, so that its states can be interpreted: a copy of
 /// `job` with the workers, batch, mode, servers, barrier, exchange and former deals that the file
-/// gives.
-/// Returns an Error if that job differs from `job` in other settings, or if it differs in any of
-/// these and does not learn by gradients.
+/// gives. Returns an Error if another setting of the two jobs differs, or if any setting differs
+/// and `job` does not learn by gradients.
 [[nodiscard]] Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
                                             const JobIdentity& identity);
 
@@ -65,9 +64,10 @@ inline constexpr const char* deals_name = "starling.deals";
                                      const core::LedgerEntry& entry,
                                      const actor::TrainOptions& options);
 
-/// The same for a job in one process whose last deals are `deals`, the latest one last: `states`
-/// say what was taken. Returns an Error if some of the updates that they hold belong to one deal
-/// and some to the next; the workers' next steps end this.
+/// Does what the end_deal() above does, for a job in one process whose last deals are `deals`, the
+/// latest one last. The ledgers of `states` say what was taken. Returns an Error if some of the
+/// updates in `states` belong to one deal and some to the next; after the workers' next steps this
+/// is no longer so.
 [[nodiscard]] Result<std::vector<models::FormerDeal>> end_deal(
     const std::vector<std::shared_ptr<const core::Deal>>& deals, const actor::TrainOptions& options,
     std::uint64_t train_samples, std::vector<core::RangeState>& states);

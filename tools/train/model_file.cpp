@@ -41,9 +41,9 @@ void add_shape(Metadata& metadata, const models::Table& table) {
 
 /// Reads typed values from a file's metadata. After an error it returns default values; finish()
 /// returns the first error.
-class NotesReader {
+class MetadataReader {
  public:
-  NotesReader(const std::string& path, const Metadata& metadata)
+  MetadataReader(const std::string& path, const Metadata& metadata)
       : path_(path), metadata_(metadata) {}
 
   [[nodiscard]] bool has(const char* key) const { return metadata_.contains(key); }
@@ -88,7 +88,7 @@ class NotesReader {
 /// that a hostile file can demand; no data source has as many.
 constexpr std::uint64_t extent_max = std::uint64_t{1} << 31U;
 
-models::Table read_shape(NotesReader& reader) {
+models::Table read_shape(MetadataReader& reader) {
   const std::uint64_t features = reader.count("features");
   const std::uint64_t classes = reader.count("classes");
   if (features > extent_max || classes > extent_max) reader.refuse("has an impossible shape");
@@ -273,7 +273,7 @@ Result<StoredModel> read_model(const std::string& path, Trust trust) {
   if (trust == Trust::checked && !file->has_checksum)
     return Error{path + ": has no checksum ('crc32' in its metadata), so nobody can tell whether " +
                  "it is damaged; valid: a file that " + program_name() + " wrote, or --trust-file"};
-  NotesReader reader{path, file->metadata};
+  MetadataReader reader{path, file->metadata};
   StoredModel stored{.path = path, .notes = {}, .file = {}};
   ModelNotes& notes = stored.notes;
   notes.model = reader.text("model");

@@ -217,8 +217,8 @@ Json summary(const EndedJob& ended) {
     if (ended.workers.have_equal_copies) json["equal_copies"] = *ended.workers.have_equal_copies;
   }
   json.update(evaluations_json(ended));
-  add_metrics(json, "train_", train_of(ended));
-  add_metrics(json, "test_", test_of(ended));
+  add_metrics(json, "train_", train_metrics_of(ended));
+  add_metrics(json, "test_", test_metrics_of(ended));
   if (ended.normalised_error) json["normalised_error"] = *ended.normalised_error;
   if (!ended.saved.empty()) json["saved"] = ended.saved;
   if (!ended.checkpoint.empty()) json["checkpoint"] = ended.checkpoint;
@@ -351,8 +351,8 @@ std::string summary_table(const EndedJob& ended) {
     text += report_row("reads", reads_text(last.reads));
   text += report_row("evaluated", evaluations_text(ended));
   text += report_row("kept", kept_text(ended));
-  text += report_row("train", metrics_text(train_of(ended)));
-  text += report_row("test", metrics_text(test_of(ended)));
+  text += report_row("train", metrics_text(train_metrics_of(ended)));
+  text += report_row("test", metrics_text(test_metrics_of(ended)));
   if (ended.normalised_error)
     text += report_row("truth", fmt::format("normalised error {:.4g}", *ended.normalised_error));
   for (const std::string& line : ended.advice) text += report_row("note", line);

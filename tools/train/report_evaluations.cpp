@@ -63,10 +63,10 @@ std::string step_text(double step) { return print_number(std::round(10 * step) /
 
 }  // namespace
 
-const models::Metrics& train_of(const EndedJob& ended) {
+const models::Metrics& train_metrics_of(const EndedJob& ended) {
   return ended.kept.which == Keep::best ? ended.kept.train : ended.outcome.last.train;
 }
-const models::Metrics& test_of(const EndedJob& ended) {
+const models::Metrics& test_metrics_of(const EndedJob& ended) {
   return ended.kept.which == Keep::best ? ended.kept.test : ended.outcome.last.test;
 }
 

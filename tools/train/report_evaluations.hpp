@@ -14,8 +14,8 @@ namespace starling::program {
 [[nodiscard]] nlohmann::ordered_json whole_or_real(double value);
 
 /// Return the metrics of the kept model on the training data and on the test data.
-[[nodiscard]] const models::Metrics& train_of(const EndedJob& ended);
-[[nodiscard]] const models::Metrics& test_of(const EndedJob& ended);
+[[nodiscard]] const models::Metrics& train_metrics_of(const EndedJob& ended);
+[[nodiscard]] const models::Metrics& test_metrics_of(const EndedJob& ended);
 
 /// Returns how many evaluations there were, how many were skipped and why, the best model, and
 /// which model is kept.

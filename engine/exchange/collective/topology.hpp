@@ -14,7 +14,7 @@
 
 namespace starling::collective {
 
-/// A directed link of some parallel lanes.
+/// A directed link, which has `lanes` parallel lanes.
 struct Link {
   Rank from;
   Rank to;
@@ -25,8 +25,8 @@ struct Link {
 
 struct Topology {
   std::size_t members = 1;
-  /// Each ordered pair (from, to) at most once, ascending. The link (to, from) exists, too, with as
-  /// many lanes.
+  /// In ascending order of (from, to), with at most one link for each such pair. For each link from
+  /// one member to another, there is one in the other direction with as many lanes.
   std::vector<Link> links{};
 
   /// Reads lines `A B [LANES]`: members A and B have LANES full-duplex lanes between them, by
@@ -50,7 +50,7 @@ struct Topology {
 /// Returns the links on one line, which Topology::parse_links() reads.
 [[nodiscard]] std::string print(const Topology& topology);
 
-/// Returns the part of a topology that links some of its members, numbered anew in their order.
+/// Returns the links of `whole` between `members`. In the result, members[i] has the number i.
 [[nodiscard]] Topology part_of(const Topology& whole, std::span<const Rank> members);
 
 /// The NVLink lanes between the eight devices of a DGX-1V, as `nvidia-smi topo -m` lists them: six
@@ -59,7 +59,7 @@ inline constexpr std::string_view dgx_1v =
     "0 1 1\n0 2 1\n0 3 2\n0 4 2\n1 2 2\n1 3 1\n1 5 2\n2 3 2\n2 6 1\n3 7 1\n"
     "4 5 1\n4 6 1\n4 7 2\n5 6 2\n5 7 1\n6 7 2\n";
 
-/// Topologies have at most so many members, and links so many lanes.
+/// The most members of a topology, and the most lanes of a link.
 inline constexpr std::size_t topology_members_max = 64;
 inline constexpr std::size_t topology_lanes_max = 1024;
 

@@ -39,7 +39,7 @@ std::string_view difference_of(const core::OwnerState& x, const core::OwnerState
   if (a.ledger != b.ledger) return "their ledgers";
   if (!std::ranges::equal(x.queued_pushes, y.queued_pushes,
                           [](const auto& p, const auto& q) { return equal(p, q); }))
-    return "the gathered pushes";
+    return "the queued pushes";
   if (x.awaited != y.awaited) return "the awaited workers";
   return {};
 }
@@ -81,7 +81,7 @@ class OwnersOracle : public ExchangeOracle {
 
 class OwnershipOracle final : public OwnersOracle<core::OwnershipExchange> {
  public:
-  /// With the pushes that wait for their round.
+  /// Also counts the queued pushes, which wait for their round.
   core::Step count_held(const MemberCore& member, RangeId range, std::size_t slot,
                         const core::Member& worker, core::Step first) const override {
     const core::Step applied = ExchangeOracle::count_held(member, range, slot, worker, first);
@@ -94,7 +94,8 @@ class OwnershipOracle final : public OwnersOracle<core::OwnershipExchange> {
   }
 };
 
-/// Moves of workers mix their steps, so an owner's elements tell nothing: its ledger does.
+/// Each move of elastic averaging mixes the steps of several workers, so an owner's elements do not
+/// show which steps it holds. Its ledger does.
 class ElasticOracle final : public OwnersOracle<core::ElasticExchange> {
  public:
   explicit ElasticOracle(core::Step every) : every_(every) {}
@@ -155,7 +156,8 @@ class BroadcastOracle final : public WholeModelsOracle<core::BroadcastExchange> 
     return !exchange(member).has_copy(range) || !exchange(first).has_copy(range) ||
            !difference(member, first, range).empty();
   }
-  /// Copies apply updates in different orders, so the row that depends on the order may differ.
+  /// Copies apply updates in different orders, so the elements after the incarnations' slots, which
+  /// depend on the order of all updates, may differ.
   std::string_view difference(const MemberCore& a, const MemberCore& b,
                               RangeId range) const override {
     if (!std::ranges::equal(values(a, range).first(2 * incarnations_max),
@@ -177,7 +179,7 @@ template <class E>
 class OwnModelsOracle : public WholeModelsOracle<E> {
  public:
   bool has_whole_updates() const override { return false; }
-  /// As far as the member knows.
+  /// Counts the steps of which the member knows.
   core::Step count_held(const core::MemberCore& member, RangeId, std::size_t,
                         const core::Member& worker, core::Step first) const override {
     for (const core::WorkerProgress& known : this->exchange(member).progress())
@@ -200,7 +202,8 @@ class GossipOracle final : public OwnModelsOracle<core::GossipExchange> {
   double weight(const MemberCore& member, RangeId range) const override {
     return exchange(member).has_copy(range) ? exchange(member).weight(range) : 0;
   }
-  /// In the end, the first worker has all the weight.
+  /// In the end, the first worker has the push-sum weight of all; another one that still has some
+  /// is behind.
   bool is_behind(const MemberCore& member, const MemberCore& first, RangeId range) const override {
     return !exchange(member).has_copy(range) || exchange(member).is_sending() ||
            (&member != &first && weight(member, range) > 0);
@@ -218,7 +221,7 @@ class LeaderOracle final : public OwnModelsOracle<core::LeaderExchange> {
   core::Step step_written(const MemberCore& member) const override {
     return exchange(member).reported_to_all();
   }
-  /// After so many steps, a worker goes on only when all others have a report of them.
+  /// After each `global_every` steps, a worker goes on only when all others have a report of them.
   core::Step steps_lost() const override { return global_every_; }
   bool is_behind(const MemberCore& member, const MemberCore&, RangeId range) const override {
     return !exchange(member).has_copy(range) || exchange(member).is_writing() ||
@@ -275,7 +278,8 @@ class AllreduceOracle final : public RoundsOracle<core::AllreduceExchange> {
         overlaps_(settings.overlaps),
         shards_optimizer_(settings.shards_optimizer()) {}
 
-  /// If rounds overlap, a worker goes on when its copy contains the round before its last step's.
+  /// If rounds overlap, a worker goes on when its copy contains the round before that of its last
+  /// step.
   core::Step steps_ahead() const override { return overlaps_ ? 2 : 1; }
   core::Step own_steps_unread() const override { return overlaps_ ? 1 : 0; }
   core::Step step_read(core::Step promised) const override {
@@ -293,7 +297,8 @@ class AllreduceOracle final : public RoundsOracle<core::AllreduceExchange> {
     return core::OptimizerShards{configuration}.keeps_state(
         static_cast<core::OptimizerShards::Rank>(place - workers.begin()), range);
   }
-  /// All apply the same sums, so those that have the optimizer's state have the same.
+  /// All workers apply the same sums, so all that keep a range's optimizer state have the same. The
+  /// chaos job (chaos_job.cpp) makes this state equal to the values.
   std::string_view difference(const core::MemberCore& a, const core::MemberCore& b,
                               core::RangeId range) const override {
     const core::RangeState x = exchange(a).state(range);

@@ -18,7 +18,7 @@ namespace starling::sim {
 class ExchangeOracle {
  public:
   using MemberCore = core::MemberCore;
-  /// Differs from one state of a range at a member to another.
+  /// A value that differs between any two states of a range at one member.
   using Version = std::tuple<core::Epoch, std::uint64_t, bool>;
 
   virtual ~ExchangeOracle() = default;

@@ -109,11 +109,11 @@ requires models::Model<M, D>
   job.compute = [gradients, seed = protocol.seed, compression = options.compression,
                  compresses = models::compresses(options.compression) && !protocol.rounds_to_bf16,
                  compressors, scratch = std::make_shared<core::Scratch>()](
-                    MemberId worker, const core::Compute& read) {
-    Random step_random = Random::stream(seed, worker, read.step);
+                    MemberId worker, const core::Compute& request) {
+    Random step_random = Random::stream(seed, worker, request.step);
     core::Gradient gradient =
-        gradients->compute(worker, read.step, read.values, step_random, *scratch, read.share,
-                           {.samples_max = read.samples_max});
+        gradients->compute(worker, request.step, request.values, step_random, *scratch,
+                           request.share, {.samples_max = request.samples_max});
     if (gradient.fault) throw std::runtime_error{*gradient.fault};
     if (compresses)
       compressors->try_emplace(worker, compression, gradients->layout())

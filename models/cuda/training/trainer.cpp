@@ -3,8 +3,8 @@
 #include <array>
 
 #include "starling/base/check.hpp"
+#include "starling/models/cuda/catch_errors.hpp"
 #include "starling/models/cuda/graphs.hpp"
-#include "starling/models/cuda/guard.hpp"
 #include "starling/models/cuda/net_run.hpp"
 #include "starling/models/cuda/probe.hpp"
 #include "starling/models/cuda/staging.hpp"

@@ -71,10 +71,14 @@ class CsvRows {
   CsvRows(const CsvSource& source, InputFile file);
   /// Reads the first row into header_ if it is a header; else keeps it for next().
   Result<void> read_first();
+  /// Returns whether `first`, the first row, is a header, as the training data suggest: true if it
+  /// names all of their columns, false if their file has no header; nullopt if they do not decide
+  /// it.
   [[nodiscard]] std::optional<bool> training_header(const Cells& first) const;
   /// Returns the cells of the next line that is neither blank nor a comment; null at the end of the
   /// file.
   Result<const Cells*> read_line();
+  /// Returns true if `blank`, a line of blanks, is a row of empty cells whose separators are tabs.
   [[nodiscard]] bool is_row_of_empty_cells(std::string_view blank) const;
   /// Refuses a line whose cells would take too much memory.
   [[nodiscard]] Result<void> check_memory(std::string_view line) const;

@@ -138,7 +138,7 @@ Result<InputFile> InputFile::open(const std::string& path) {
 
 Result<std::size_t> InputFile::read(std::span<std::byte> out) {
   // Checks in every call, because many calls may need no new byte of the file: a few compressed
-  // bytes may expand to very much content.
+  // bytes may expand to a great deal of content.
   if (auto go_on = check_reading(path()); !go_on) return std::move(go_on).error();
   std::size_t got = 0;
   while (got < out.size() && !state_->has_ended) {

@@ -10,6 +10,7 @@
 namespace starling::models {
 namespace {
 
+/// The most axes of an array in NumPy 1.
 constexpr std::size_t axes_max = 32;
 constexpr std::string_view spaces = " \t\r\n";
 
@@ -68,6 +69,7 @@ Error damaged_header(std::string_view rest) {
 /// Returns the error for a type that cannot be read; it names a NumPy call that converts the
 /// elements.
 Error wrong_type(std::string_view name) {
+  // The letter of the kind follows the byte order, if there is one.
   const char kind = name.find_first_of("<>=|") == 0 && name.size() > 1 ? name[1]
                     : name.empty()                                     ? ' '
                                                                        : name[0];
@@ -89,6 +91,7 @@ Result<NpyType> parse_type(std::string_view name) {
   if (!bytes) return wrong_type(name);
   struct KnownKind {
     char kind;
+    /// In bytes. The last one fills the array up.
     std::array<std::uint64_t, 4> sizes;
   };
   static constexpr std::array<KnownKind, 4> known_kinds{

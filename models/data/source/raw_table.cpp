@@ -57,8 +57,8 @@ Labelling named_by_numbers(const std::vector<float>& distinct) {
 }
 
 /// Returns a labelling of classes, for which the user or the format asked. If at most half of the
-/// numbers up to the largest label occur, those that occur are the classes, as 2 and 4. Refuses
-/// labels that are not classes.
+/// numbers from the first class, 0 or 1, to the largest label occur, those that occur are the
+/// classes: labels 2 and 4 make two classes. Refuses labels that are not classes.
 Result<Labelling> infer_classes(const RawTable& raw) {
   if (are_minus_and_plus_one(distinct_labels(raw.labels, 2))) return Labelling{2, -1, true};
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
@@ -91,7 +91,7 @@ Result<void> map_to_class_names(RawTable& raw, const std::vector<std::string>& n
   for (const std::string& name : raw.labelling->names) {
     const auto at = std::ranges::find(names, name);
     if (at == names.end())
-      return Error{raw.source + ": has a class '" + name + "', but the training data have none; " +
+      return Error{raw.source + ": has a class '" + name + "', which the training data lack; " +
                    suggest(name, names)};
     numbers.push_back(static_cast<float>(at - names.begin()));
   }
@@ -107,7 +107,7 @@ Result<void> map_to_numbers(RawTable& raw, const Labelling& labelling) {
     const auto number = parse_number(name);
     if (!number)
       return Error{raw.source + ": has a class '" + name + "', but the training data have " +
-                   print_classes(labelling) + "; valid: classes with such names"};
+                   print_classes(labelling) + "; valid: classes whose names are such numbers"};
     numbers.push_back(static_cast<float>(*number));
   }
   for (float& label : raw.labels) label = numbers.at(static_cast<std::size_t>(label));
@@ -127,7 +127,7 @@ Result<void> map_to_named_numbers(RawTable& raw, const std::vector<std::string>&
     if (at == numbers.end()) {
       const std::string name = print_number(static_cast<double>(raw.labels[row]));
       return Error{raw.source + ": has a class '" + name + "' in record " +
-                   std::to_string(row + 1) + ", but the training data have none; " +
+                   std::to_string(row + 1) + ", which the training data lack; " +
                    suggest(name, names)};
     }
     raw.labels[row] = static_cast<float>(at - numbers.begin());

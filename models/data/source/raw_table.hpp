@@ -48,11 +48,13 @@ struct RawTable {
 /// Returns the labelling of `raw`: raw.labelling if it is set, else one inferred from the labels.
 /// Classes are written 0..k-1, 1..k, or -1 and +1. If raw.task is absent, the labels are
 /// classes if k is 2 to 100 and all k classes occur; else they are real targets. If it is
-/// LabelKind::classes, some of the k classes may be missing, and labels may be up to 1,000,000.
+/// LabelKind::classes, some of the k classes may be missing, and labels may be up to 1,000,000; if
+/// at most 100 classes and at most half of the k classes occur, the labels that occur are the
+/// classes.
 Result<Labelling> infer_labelling(const RawTable& raw);
 
-/// Returns the index of the class that is written `label`, a number; nothing if there is none.
-/// Requires: labelling.classes > 0.
+/// Returns the index of the class that the number `label` stands for; nullopt if it stands for
+/// none. Requires: labelling.classes > 0.
 [[nodiscard]] std::optional<float> find_class(float label, const Labelling& labelling);
 
 /// Returns the classes as they are written, "-1 and +1" or "whole numbers 0 to 9".

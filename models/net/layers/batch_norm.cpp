@@ -152,12 +152,12 @@ class BatchNorm final : public Layer<T> {
   /// over which each channel's mean was taken: samples times positions.
   void add_statistics_change(const Backward<T>& b, std::span<const T> mean,
                              std::span<const T> inverse, T rows) const {
-    const T unbiased = rows > 1 ? rows / (rows - 1) : T{1};
+    const T bias_correction = rows > 1 ? rows / (rows - 1) : T{1};
     const T weight = momentum_ * b.share;
     for (std::size_t j = 0; j < channels_; ++j) {
       const T variance = 1 / (inverse[j] * inverse[j]) - epsilon_;
       b.g[2 * channels_ + j] += weight * (mean[j] - b.w[2 * channels_ + j]);
-      b.g[3 * channels_ + j] += weight * (unbiased * variance - b.w[3 * channels_ + j]);
+      b.g[3 * channels_ + j] += weight * (bias_correction * variance - b.w[3 * channels_ + j]);
     }
   }
 

@@ -164,7 +164,7 @@ TEST_F(StartedSubmission, NamesTheNodeThatRefusesTheStart) {
 
 /// The client's CloseJob may reach another node before this one.
 TEST_F(StartedSubmission, IsStoppedIfItsClientHasClosedItOnAnotherNode) {
-  reply(3, wire::ReplyBody{wire::Refused{is_closed_reason}});
+  reply(3, wire::ReplyBody{wire::Refused{closed_reason}});
   ASSERT_EQ(answers_.size(), 1U);
   EXPECT_EQ(std::get<wire::Refused>(answers_[0]).why, "the job was closed meanwhile");
   EXPECT_EQ(records_.at(0).summary.state, wire::JobState::stopped);
@@ -172,7 +172,7 @@ TEST_F(StartedSubmission, IsStoppedIfItsClientHasClosedItOnAnotherNode) {
 
 TEST_F(StartedSubmission, IsStartedAgainWithoutANodeThatIsLeaving) {
   reply(2, wire::ReplyBody{wire::Done{}});
-  reply(3, wire::ReplyBody{wire::Refused{is_leaving_reason}});
+  reply(3, wire::ReplyBody{wire::Refused{leaving_reason}});
   EXPECT_TRUE(answers_.empty());
   ASSERT_EQ(requests_.size(), 5U);
   EXPECT_EQ(requests_[4].target.node, 1U);
@@ -190,7 +190,7 @@ TEST_F(StartedSubmission, IsPreparedWithoutANodeThatIsLeaving) {
   prepare(other_job);
   submissions_.submit({"client", 2}, {other_job, settings}, "client", {node(1), node(2)});
   ASSERT_EQ(requests_.size(), 6U);
-  reply(5, wire::ReplyBody{wire::Refused{is_leaving_reason}});
+  reply(5, wire::ReplyBody{wire::Refused{leaving_reason}});
   EXPECT_EQ(requests_.size(), 6U) << "the first node has not prepared the job";
   reply(4, wire::ReplyBody{wire::JobPrepared{1, 3}});
   ASSERT_EQ(requests_.size(), 7U);
@@ -200,7 +200,7 @@ TEST_F(StartedSubmission, IsPreparedWithoutANodeThatIsLeaving) {
 }
 
 TEST_F(StartedSubmission, FailsIfItsOwnNodeIsLeaving) {
-  reply(2, wire::ReplyBody{wire::Refused{is_leaving_reason}});
+  reply(2, wire::ReplyBody{wire::Refused{leaving_reason}});
   ASSERT_EQ(answers_.size(), 1U);
   const auto* refused = std::get_if<wire::Refused>(&answers_[0]);
   ASSERT_NE(refused, nullptr);

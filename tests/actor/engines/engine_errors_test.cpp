@@ -357,7 +357,7 @@ TEST(EngineReads, GiveUpOnABusyOwner) {
   ASSERT_TRUE(engine);
   const Outcome outcome = engine->run();
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
-  EXPECT_EQ(message, "key 'bias': no answer of the owners within 20ms");
+  EXPECT_EQ(message, "key 'bias': no answer from the owners within 20ms");
 }
 
 /// Refuses all questions.

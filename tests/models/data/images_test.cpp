@@ -198,7 +198,7 @@ TEST(Images, TestClassesAreNumberedLikeTrainingClasses) {
   EXPECT_EQ(load_test(test, 1, Labelling{.classes = 3}).error().message,
             folder.path("test") +
                 ": has a class 'cow', but the training data have whole numbers 0 to 2; valid: "
-                "classes with such names");
+                "classes whose names are such numbers");
   folder.write("digits/10/1.png", grey(1));
   folder.write("digits/2/1.png", grey(2));
   const Source digits = Source::parse("images:" + folder.path("digits")).value();
@@ -207,7 +207,7 @@ TEST(Images, TestClassesAreNumberedLikeTrainingClasses) {
   folder.write("test/bees/1.png", grey(1));
   EXPECT_EQ(load_pair(train, test, 1).error().message,
             "test: " + folder.path("test") +
-                ": has a class 'bees', but the training data have none; did you mean 'bee'? valid: "
+                ": has a class 'bees', which the training data lack; did you mean 'bee'? valid: "
                 "ant, bee, cow");
 }
 

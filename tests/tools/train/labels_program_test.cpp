@@ -76,7 +76,7 @@ TEST(Summary, SaysHowToReadFewNumbersAsClasses) {
   const ProgramResult other = starling(folder, "evaluate m --data csv:other.csv");
   EXPECT_EQ(other.code, 2);
   EXPECT_TRUE(contains(other.err,
-                       "has a class '3' in record 1, but the training data have none; did you mean "
+                       "has a class '3' in record 1, which the training data lack; did you mean "
                        "'2'? valid: 2, 4"))
       << other.err;
 }

@@ -1,4 +1,4 @@
-/// Asks the nodes of a job what their workers have done when.
+/// Collects from the nodes of a job what their workers have done, and when.
 #pragma once
 
 #include <chrono>

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "starling/tools/files/file_output.hpp"
-#include "starling/tools/program/process.hpp"
+#include "starling/tools/program/process_limits.hpp"
 #include "starling/tools/program/program_name.hpp"
 
 namespace starling::program {

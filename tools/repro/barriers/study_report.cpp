@@ -13,8 +13,8 @@
 namespace starling::program {
 namespace {
 
-std::string goal_text(const BarrierFigures& barrier, std::size_t rate) {
-  const auto& seconds = barrier.seconds_to_goal[rate];
+std::string goal_text(const BarrierFigures& barrier, std::size_t rate_index) {
+  const auto& seconds = barrier.seconds_to_goal[rate_index];
   return seconds ? with_error(*seconds, 2) + " s" : "-";
 }
 
@@ -65,16 +65,17 @@ Series curve_of(const BarrierTrials& runs, Figure figure) {
   return series;
 }
 
-/// Returns a plot over time of a figure of the barriers that also run live.
+/// Adds to `plot` the curve of a figure over time for each barrier that also runs live, if
+/// is_plotted(), and returns it.
 template <class Figure>
 Plot time_plot(const StudiedCluster& cluster, Plot plot, Figure figure) {
   plot.x = "virtual time (s)";
   for (const std::string& barrier : live_barriers())
-    if (is_drawn(barrier)) plot.series.push_back(curve_of(*runs_of(cluster, barrier), figure));
+    if (is_plotted(barrier)) plot.series.push_back(curve_of(*runs_of(cluster, barrier), figure));
   return plot;
 }
 
-/// Returns a loss for a plot: between 1e-6 and 10, as it may exceed all bounds.
+/// Returns a loss within the limits of a plot, 1e-6 and 10. A loss that is not a number becomes 10.
 double bounded_loss(double loss) { return loss < 10 ? std::max(loss, 1e-6) : 10; }
 
 Section claims_section_of(const BarrierStudy& study, const std::vector<ComparedClaim>& claims) {
@@ -83,11 +84,12 @@ Section claims_section_of(const BarrierStudy& study, const std::vector<ComparedC
       {Paragraph{fmt::format(
            "{} of {} claims are reproduced by the simulation. Updates are those of all workers in "
            "{}, as a multiple of those under bsp: means over {} with their standard error. A "
-           "number counts as reproduced within 3 %, and as close within 10 %. The papers' speeds "
-           "are those of their machines and models; a number in the column of published values is "
-           "what the paper's algorithm gives in an earlier simulation of our own. Live figures are "
-           "of one run each with four workers, one at half speed, and delays of 20 ms: constant, "
-           "and exponential.",
+           "claim is reproduced if the simulated number is within 3 % of the published one, and "
+           "close if it is within 10 %. The papers' own speeds depend on their machines and "
+           "models, so the column of published values has the numbers that earlier simulations of "
+           "ours gave for the papers' algorithms. Live figures are those of two runs of each "
+           "barrier with four workers, one at half speed: the first run with constant delays of "
+           "20 ms, the second with exponential ones of 20 ms on average.",
            reproduced(claims), claims.size(), print_duration(studied_time),
            print_count(study.options.seeds, "seed"))},
        compared_claims_table(claims)}};
@@ -115,7 +117,7 @@ Section closing_section_of(const std::string& flags) {
 
 }  // namespace
 
-bool is_drawn(const std::string& barrier) {
+bool is_plotted(const std::string& barrier) {
   return !barrier.starts_with("fluent") && !barrier.starts_with("pbsp");
 }
 
@@ -134,8 +136,8 @@ std::vector<Section> cluster_sections(const BarrierStudy& study, std::vector<Plo
           "the job is simulated, for {} of virtual time. Staleness is the mean number of updates "
           "of other workers between a worker's read and its update. The last columns are the time "
           "until a noisy quadratic model has 1 % of its first loss, at learning rates of a third "
-          "and of nine tenths of the largest that is stable without staleness; - if not every "
-          "run got there before its last tenth.",
+          "and of nine tenths of the largest that is stable without staleness; - means that some "
+          "run did not get there before its last tenth.",
           print_duration(studied_time))}}};
   for (std::size_t i = 0; i < study.clusters.size(); ++i) {
     const StudiedCluster& cluster = study.clusters[i];
@@ -166,7 +168,8 @@ std::vector<Section> cluster_sections(const BarrierStudy& study, std::vector<Plo
        .title = "Loss at a large learning rate",
        .y = "loss / first loss",
        .log_y = true},
-      "The loss at nine tenths of it: stale updates diverge. Losses above 10 are drawn as 10.",
+      "The loss at nine tenths of the largest stable learning rate, at which stale updates may "
+      "make it diverge. Losses above 10 are drawn as 10.",
       [](const TrialPoint& point) { return bounded_loss(point.losses[1]); });
   return {std::move(figures), std::move(time)};
 }

@@ -31,7 +31,7 @@ struct StudyReport {
 
 /// True if curves of many barriers include this one. A plot has eight colours, so two barriers
 /// whose curves are close to those of ssp and bsp are left out: fluent and pbsp.
-[[nodiscard]] bool is_drawn(const std::string& barrier);
+[[nodiscard]] bool is_plotted(const std::string& barrier);
 
 /// Adds a plot to `plots`, and returns its picture, which is not drawn yet.
 [[nodiscard]] Picture add_plot(std::vector<Plot>& plots, Plot plot, const std::string& caption);

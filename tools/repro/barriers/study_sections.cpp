@@ -125,7 +125,7 @@ Plot slowness_plot(const BarrierStudy& study, Plot plot, Figure figure) {
       continue;
     for (const BarrierFigures& barrier : cell.barriers) {
       const std::string name = barrier::print(barrier.barrier);
-      if (!is_drawn(name)) continue;
+      if (!is_plotted(name)) continue;
       auto series = std::ranges::find(plot.series, name, &Series::name);
       if (series == plot.series.end()) series = plot.series.insert(series, Series{.name = name});
       if (const std::optional<double> y = figure(cell, barrier))

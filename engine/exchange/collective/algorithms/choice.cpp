@@ -14,8 +14,8 @@ Result<Plan> make_plan(const Algorithm& algorithm, const Task& task, const Netwo
 }
 
 std::vector<Algorithm> common_algorithms(std::size_t members) {
-  const auto size = static_cast<std::size_t>(std::ceil(std::sqrt(members)));
-  return {Ring{}, BinomialTree{}, DoubleTree{}, Doubling{}, Halving{}, Parts{}, Groups{size}};
+  const auto group_size = static_cast<std::size_t>(std::ceil(std::sqrt(members)));
+  return {Ring{}, BinomialTree{}, DoubleTree{}, Doubling{}, Halving{}, Parts{}, Groups{group_size}};
 }
 
 Result<std::vector<Plan>> make_plans(const Task& task, const Network& network) {
@@ -25,7 +25,8 @@ Result<std::vector<Plan>> make_plans(const Task& task, const Network& network) {
     if (!plan) return std::move(plan).error();
     plans.push_back(*std::move(plan));
   }
-  // Sums of the same terms in another order may differ in their last digits; picoseconds do not.
+  // Equal costs may differ in their last digits, because they add the same terms in another order.
+  // Rounded to picoseconds they are equal.
   std::ranges::stable_sort(plans, {},
                            [](const Plan& plan) { return std::round(1e12 * plan.cost.seconds); });
   return plans;

@@ -1,4 +1,4 @@
-#include "starling/tools/program/process.hpp"
+#include "starling/tools/program/process_limits.hpp"
 
 #include <sys/prctl.h>
 #include <sys/resource.h>

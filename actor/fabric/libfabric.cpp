@@ -1,4 +1,4 @@
-#include "starling/actor/fabric/library.hpp"
+#include "starling/actor/fabric/libfabric.hpp"
 
 #include <dlfcn.h>
 #include <rdma/fabric.h>
