@@ -189,12 +189,12 @@ Result<wire::JobDescription> ask_for_description(Access& access, const ClusterSn
   return last;
 }
 
-/// Returns an Error if the nodes have resumed the job from another checkpoint than this program has
-/// read.
-Result<void> check_resumed(Access& access, wire::JobId id, const PreparedRun& ready) {
+/// Returns an Error if the nodes have resumed the job from a checkpoint of another number of
+/// updates, or of other deals, than the one that this program has read.
+Result<void> check_resumed(Access& access, const ClusterSnapshot& snapshot, wire::JobId id,
+                           const PreparedRun& ready) {
   if (ready.job.resume.empty()) return {};
-  const auto description = access.client->ask_for<wire::JobDescription>(
-      access.seed, wire::GetJob{id}, description_timeout);
+  const auto description = ask_for_description(access, snapshot, id);
   if (!description) return description.error();
   const ResolvedJob& job = ready.resolved;
   if (description->updates_before == job.updates_before &&
@@ -296,7 +296,7 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
       begin_options);
   if (!begun) return begun.error();
   if (!begun->job) return begun->code;
-  if (auto same = check_resumed(*access, begun->job->job, *ready); !same) {
+  if (auto same = check_resumed(*access, (*target)->snapshot, begun->job->job, *ready); !same) {
     print_error(same.error().message);
     Follower follower{*access->client, access->seed, begun->job->job};
     (void)follower.poll();  // learns the addresses of the other nodes

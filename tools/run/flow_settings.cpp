@@ -105,7 +105,7 @@ std::vector<KeyDescription> flags_of_submitted_flow(const FlowEntry& flow) {
       {"threads", ValueType::count, "N",
        "parts that each member computes at the same time, to 32 [1]", options_group},
       {"memory", ValueType::text, "SIZE",
-       "of each member, for records that are shuffled or cached, such as 512MB; what does not fit "
+       "of each node, for records that are shuffled or cached, such as 512MB; what does not fit "
        "is spilled to the disk [1GiB]",
        options_group},
       {"spill", ValueType::text, "FOLDER",

@@ -315,7 +315,9 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
   // Until the data is scaled, `init` is the checkpoint if the job resumes from one. resume_job()
   // says what is wrong with a file that cannot be resumed from.
   const std::string& checkpoint = scaling_file.empty() ? job->resume : scaling_file;
-  if (!checkpoint.empty()) {
+  if (!checkpoint.empty()) init.reset();
+  // A program that follows a job needs the file for its scaling only.
+  if (!checkpoint.empty() && (scaling_file.empty() || job->data.scale != models::Scale::none)) {
     const bool is_any = !scaling_file.empty() || job->accepts_missing_checksum;
     auto scaling = read_checkpoint_scaling(checkpoint, is_any ? Trust::any : Trust::checked, *job,
                                            **model, data->train);

@@ -1,10 +1,12 @@
 #include "starling/engine/core/channel/channel.hpp"
 
+#include <utility>
+
 namespace starling::core {
 
 namespace {
 
-/// After so many resent payloads in a row, the round trip is taken to have become longer than the
+/// After so many timeouts in a row, the round trip is taken to have become longer than the
 /// timeout.
 constexpr unsigned resent_max = 8;
 
@@ -25,7 +27,7 @@ void ResendTimeout::on_round_trip(Time round_trip) {
 }
 
 void ResendTimeout::on_resent_acknowledged(Time age) {
-  if (++resent_count_ >= resent_max) smoothed_.reset();
+  if (!std::exchange(is_counted_, true) && ++resent_count_ >= resent_max) smoothed_.reset();
   if (!smoothed_) resent_age_ = age;
 }
 

@@ -122,7 +122,10 @@ class ResendTimeout {
   /// An acknowledgement came for a payload that was sent several times, first `age` ago.
   void on_resent_acknowledged(Time age);
   /// No acknowledgement came before the timeout.
-  void on_timeout() { ++timeouts_; }
+  void on_timeout() {
+    ++timeouts_;
+    is_counted_ = false;
+  }
   /// An acknowledgement came: ends the doubling.
   void on_acknowledged() { timeouts_ = 0; }
   [[nodiscard]] Time get() const;
@@ -137,8 +140,11 @@ class ResendTimeout {
   Time deviation_{};
   /// While no round trip is measured, the age of the resent payload that was acknowledged last.
   Time resent_age_{};
-  /// Counts the resent payloads that were acknowledged since a round trip was measured.
+  /// Counts the timeouts since a round trip was measured after which a resent payload was
+  /// acknowledged.
   unsigned resent_count_ = 0;
+  /// True if the last timeout is counted.
+  bool is_counted_ = false;
   unsigned timeouts_ = 0;
 };
 

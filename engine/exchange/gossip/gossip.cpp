@@ -190,17 +190,21 @@ void GossipExchange::end(const Context& context, const EndWrites& end) {
   ended_at_ = end.step;
   must_hand_over_ = true;
   for (Transfer& transfer : transfers_) transfer.next = ranges();
-  for (const MemberIncarnation& other : others())
-    context.send(other.id, Ended{self().id, end.step, is_leaving_});
+  for (const MemberIncarnation& other : others()) context.send(other.id, own_end());
   hand_over(context);
+}
+
+/// Requires: the worker has ended. A worker that never had a copy brought no weight, and says that
+/// it made no step.
+Ended GossipExchange::own_end() const {
+  return {self().id, is_whole() ? *ended_at_ : 0, is_leaving_};
 }
 
 void GossipExchange::leave(const Context& context) {
   is_leaving_ = true;
   if (!ended_at_) return;
   must_hand_over_ = true;
-  for (const MemberIncarnation& other : others())
-    context.send(other.id, Ended{self().id, *ended_at_, true});
+  for (const MemberIncarnation& other : others()) context.send(other.id, own_end());
   hand_over(context);
 }
 
@@ -210,7 +214,7 @@ void GossipExchange::on(const Context& context, const Ended& ended) {
   if (worker == nullptr || ranges() == 0) return;
   const auto former = successor(configuration());
   ended_.insert({worker->id, worker->incarnation});
-  if (ended.leaves) leaving_.insert({worker->id, worker->incarnation});
+  if (ended.leaves) leaving_[{worker->id, worker->incarnation}] = ended.step;
   if (ended_at_) {
     must_hand_over_ |= successor(configuration()) != former;
     return hand_over(context);
@@ -261,8 +265,8 @@ void GossipExchange::hand_over(const Context& context) {
 
 /// If workers have left, those that stay have their weight too. Lowers this worker's weight by the
 /// same factor as the others do, so that the mean weight stays 1, and updates move the mean of the
-/// copies as far as before. Returns false, and changes nothing, if the worker to which those that
-/// left have handed over is gone or has ended.
+/// copies as far as before, but not below its least weight. Returns false, and changes nothing, if
+/// the worker to which those that left have handed over is gone or has ended.
 bool GossipExchange::lower_weights(const Configuration& before, const Configuration& next) {
   const auto is_in_next = [&](const MemberIncarnation& worker) {
     return next.contains(worker.id, worker.incarnation);
@@ -273,10 +277,12 @@ bool GossipExchange::lower_weights(const Configuration& before, const Configurat
   const auto stay = std::ranges::count_if(before.members, [&](const Member& member) {
     return member.works && is_in_next({member.id, member.incarnation});
   });
-  const auto left =
-      static_cast<std::ptrdiff_t>(leaving_.size()) - std::ranges::count_if(leaving_, is_in_next);
+  // Workers that never had a copy had no weight (own_end()).
+  const auto left = std::ranges::count_if(
+      leaving_, [&](const auto& worker) { return worker.second > 0 && !is_in_next(worker.first); });
+  const double factor = static_cast<double>(stay) / static_cast<double>(stay + left);
   for (Weight& own : weights_)
-    own.weight *= static_cast<double>(stay) / static_cast<double>(stay + left);
+    own.weight = std::max(own.weight * factor, std::min(own.weight, own.weight_min));
   return true;
 }
 
@@ -294,8 +300,7 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   };
   if (ended_at_) {
     for (const MemberIncarnation& other : others())
-      if (!before->contains(other.id, other.incarnation))
-        context.send(other.id, Ended{self().id, *ended_at_, is_leaving_});
+      if (!before->contains(other.id, other.incarnation)) context.send(other.id, own_end());
     must_hand_over_ |= successor(*next) != successor(*before);
   }
   // The dead may have had more than their part of all weight. If the workers that are left all had
@@ -305,11 +310,17 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
     const MemberIncarnation worker{member.id, member.incarnation};
     return member.works && is_gone(worker) && !(is_handed_over && leaving_.contains(worker));
   };
-  if (before && std::ranges::any_of(before->members, is_dead_worker))
-    for (Weight& own : weights_)
-      if (own.weight > 0) own.weight_min = std::min(own.weight_min, own.weight / 2);
+  const bool have_died = before && std::ranges::any_of(before->members, is_dead_worker);
+  // One that leaves may die before it has handed over all, which only its target knows.
+  const bool have_left = is_handed_over && std::ranges::any_of(leaving_, [&](const auto& worker) {
+                           return is_gone(worker.first);
+                         });
+  const double lowest = have_died ? 0 : first_weight_min / 2;
+  for (Weight& own : weights_)
+    if ((have_died || have_left) && own.weight > 0)
+      own.weight_min = std::min(own.weight_min, std::max(own.weight / 2, lowest));
   std::erase_if(ended_, is_gone);
-  std::erase_if(leaving_, is_gone);
+  std::erase_if(leaving_, [&](const auto& worker) { return is_gone(worker.first); });
   // Weight that was sent to a worker that is gone is lost with it. The rest stays here.
   for (Transfer& transfer : transfers_)
     if (is_gone(transfer.target)) {

@@ -8,7 +8,7 @@
 /// its z. A worker that receives (w', z') has (w z + w' z') / (w + w') from then on. So messages
 /// change neither the sum of w nor that of w z over all workers and messages in flight, whatever
 /// the graph, the order and the delay of messages: each z tends to (sum of w z) / (sum of w). An
-/// update changes the sum of w z; a worker that joins (with w = 1) or dies changes both sums. If
+/// update changes the sum of w z; a worker that joins (with w = 1), leaves or dies changes both. If
 /// values are sent with the precision of bfloat16, the rounding errors stay in the sender's copy,
 /// so the sums do not change.
 ///
@@ -128,6 +128,7 @@ class GossipExchange : public WorkerModel {
   [[nodiscard]] std::optional<MemberIncarnation> successor(
       const Configuration& configuration) const;
   void hand_over(const Context& context);
+  [[nodiscard]] Ended own_end() const;
   bool lower_weights(const Configuration& before, const Configuration& next);
 
   GossipSettings settings_;
@@ -135,8 +136,8 @@ class GossipExchange : public WorkerModel {
   std::vector<Weight> weights_;
   /// The workers that have made their last step, as far as this one knows.
   std::set<MemberIncarnation> ended_;
-  /// The workers among these whose members leave.
-  std::set<MemberIncarnation> leaving_;
+  /// The workers among these whose members leave, with their last steps.
+  std::map<MemberIncarnation, Step> leaving_;
 
   /// The step that does not count yet.
   std::optional<Step> writing_;

@@ -1,6 +1,7 @@
 /// Tests one-sided writes within a process. fabric_order_test.cpp and fabric_kill_test.cpp have the
 /// tests with two processes.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <functional>
 #include <string>
 
+#include "starling/actor/fabric/libfabric.hpp"
 #include "starling/actor/fabric/permission.hpp"
 #include "starling/actor/fabric/process.hpp"
 #include "tests/actor/fabric/test_link.hpp"
@@ -21,6 +23,21 @@ TEST(Fabric, ParsesProviders) {
     EXPECT_EQ(parse_provider(print(provider)).value(), provider);
   EXPECT_EQ(parse_provider("udp").error().message,
             "unknown provider 'udp'; valid: shm, tcp, verbs");
+}
+
+/// Libraries of its providers handle these signals, and a program that crashes then has no core
+/// dump.
+TEST(Fabric, LeavesSignalsToTheProgram) {
+  const auto is_handled = [](int signal) {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    return action.sa_handler != SIG_DFL;
+  };
+  const bool was_crash_handled = is_handled(SIGSEGV);  // by a sanitizer
+  for (const int signal : {SIGINT, SIGTERM}) EXPECT_FALSE(is_handled(signal)) << signal;
+  ASSERT_TRUE(libfabric()) << libfabric().error().message;
+  for (const int signal : {SIGINT, SIGTERM}) EXPECT_FALSE(is_handled(signal)) << signal;
+  EXPECT_EQ(is_handled(SIGSEGV), was_crash_handled);
 }
 
 TEST(Fabric, SaysThatAMachineLacksAProvider) {

@@ -128,6 +128,23 @@ TEST_F(ChannelEnd, LearnsARoundTripThatIsLongerThanTheTimeout) {
   EXPECT_EQ(send(10, 300ms), 10U);
 }
 
+/// After a pause of the other side, the timeout is that of before.
+TEST_F(ChannelEnd, KeepsTheTimeoutAfterAPauseWithManyPayloadsInFlight) {
+  Channel<int> channel{1, 1};
+  std::uint64_t sequence = 0;
+  for (Time now = 1ms; now <= 50ms; now += 1ms) {
+    ASSERT_TRUE(channel.send(at(now), 7));
+    channel.on(at(now + 1ms), {.from = 1, .to = 1, .acknowledged = ++sequence});
+  }
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(channel.send(at(100ms), 7));
+  for (Time now = 101ms; now < 400ms; now += 1ms) channel.on_timer(at(now));
+  channel.on(at(400ms), {.from = 1, .to = 1, .acknowledged = sequence + 10});
+  count_sent();
+  ASSERT_TRUE(channel.send(at(500ms), 7));
+  for (Time now = 501ms; now <= 520ms; now += 1ms) channel.on_timer(at(now));
+  EXPECT_GT(count_sent(), 1U) << "it is sent again within 20 ms";
+}
+
 TEST_F(ChannelEnd, IgnoresAcknowledgementsOfPayloadsThatWereNotSent) {
   Channel<int> channel{1, 1};
   ASSERT_TRUE(channel.send(at(0ms), 7));

@@ -130,12 +130,12 @@ TEST_F(GossipLeaveTest, LeaversDoNotRaiseTheMeanWeight) {
   }
 }
 
-/// A worker to which nobody sends keeps its least weight while others leave, which hand theirs
-/// over.
+/// A worker to which nobody sends keeps a quarter of the mean weight while others leave, which hand
+/// theirs over.
 TEST_F(GossipLeaveTest, LeaversDoNotLowerTheLeastWeight) {
   start(1, 8);
   Step step = 0;
-  for (MemberId leaver = 7; leaver > 3; --leaver) {
+  for (const MemberId leaver : {7U, 6U, 5U, 4U, 2U, 1U}) {
     for (int i = 0; i < 20; ++i) {
       write(3, ++step);
       deliver_all();
@@ -147,7 +147,51 @@ TEST_F(GossipLeaveTest, LeaversDoNotLowerTheLeastWeight) {
     for (const Member& member : configuration_.members) adopt(member.id);
     deliver_all();
   }
-  EXPECT_GE(weight(3), 0.25) << "half of the mean weight, lowered from 8 workers to 4";
+  EXPECT_GE(weight(3), 0.25);
+}
+
+/// A worker that leaves before it has a copy had no weight.
+TEST_F(GossipLeaveTest, JoinersWithoutACopyTakeNoWeightAlong) {
+  start(1, 2);
+  for (MemberId joiner = 2; joiner < 12; ++joiner) {
+    add(joiner);
+    for (const Member& member : configuration_.members) adopt(member.id);
+    in_flight_.clear();  // its copy is still in transfer
+    leave(joiner);
+    end(joiner);
+    deliver_all();
+    remove(joiner);
+    for (const Member& member : configuration_.members) adopt(member.id);
+    deliver_all();
+    EXPECT_EQ(weight(0) + weight(1), 2);
+  }
+}
+
+TEST_F(GossipLeaveTest, OthersGoOnSendingIfAWorkerDiesBeforeItHasHandedOver) {
+  for (Step step = 1; step <= 40; ++step)
+    for (const MemberId id : {0U, 1U, 2U}) {
+      write(id, step);
+      deliver_all();
+    }
+  ASSERT_GT(weight(3), 2) << "it has made no step, and so has kept what it got";
+  leave(3);
+  end(3);
+  std::erase_if(in_flight_, [](const InFlight& message) {
+    return message.from == 3 && !std::holds_alternative<Ended>(message.sent.message);
+  });
+  deliver_all();
+  remove(3);
+  for (const Member& member : configuration_.members) adopt(member.id);
+  deliver_all();
+  for (Step step = 41; step <= 80; ++step)
+    for (const MemberId id : {0U, 1U, 2U}) {
+      write(id, step);
+      const auto sent = std::ranges::count_if(in_flight_, [](const InFlight& message) {
+        return std::holds_alternative<PushSum>(message.sent.message);
+      });
+      EXPECT_EQ(sent, 1) << id << " at " << step;
+      deliver_all();
+    }
 }
 
 }  // namespace

@@ -186,6 +186,7 @@ TEST_F(Nodes, FollowAResumedJobThatTheNodeOfAttachLacks) {
 TEST_F(Nodes, AppendToTheMetricsOfAJobThatResumes) {
   const std::string flags =
       "submit --data digits:n=1000 --model softmax --workers 3 --metrics f --quiet" + to(0);
+  work_.write("f", "of an earlier job\n");
   ASSERT_EQ(starling(work_, flags + "--steps 20 --checkpoint c").code, 0);
   const auto lines = [&] {
     std::ifstream file{work_.path() / "f"};
@@ -195,6 +196,7 @@ TEST_F(Nodes, AppendToTheMetricsOfAJobThatResumes) {
   };
   const auto before = lines();
   ASSERT_FALSE(before.empty());
+  EXPECT_NE(before[0], "of an earlier job") << "only a job that resumes appends";
   const ProgramResult resumed = starling(work_, flags + "--steps 40 --resume c");
   ASSERT_EQ(resumed.code, 0) << resumed.err;
   const auto after = lines();

@@ -227,6 +227,8 @@ TEST(SortFlow, NamesTheLineOfABadColumn) {
   EXPECT_EQ(error({{"separator", "comma"}, {"column", "1"}}, "a,b\n\"open,b\n")
                 .substr(0, path.size() + 2),
             path + ":2");
+  EXPECT_EQ(error({{"separator", "comma"}, {"column", "1"}}, "b,2\n\na,1\n"),
+            path + ":2: the line is blank; valid: lines with columns");
   EXPECT_EQ(error({{"separator", ";"}}, "a"),
             "sort: separator=; is unknown; valid: comma, tab, space");
 }

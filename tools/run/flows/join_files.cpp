@@ -44,14 +44,19 @@ Result<JoinTable> open_table(const FlowContext& context, const std::vector<std::
   return table;
 }
 
+/// Throws std::invalid_argument if the text cannot be a column of a line of the result.
+void check_column(const std::string& column, Separator separator) {
+  if (separator != Separator::comma && column.find('\t') != column.npos)
+    throw std::invalid_argument{"the column " + quote(column) +
+                                " has a tab, which divides the columns of the result; valid: a "
+                                "CSV file on the left"};
+}
+
 /// Returns columns as text that follows another column in a line of the result.
 std::string rest_of_line(const std::vector<std::string>& columns, Separator separator) {
   std::string text;
   for (const std::string& column : columns) {
-    if (separator != Separator::comma && column.find('\t') != column.npos)
-      throw std::invalid_argument{"the column " + quote(column) +
-                                  " has a tab, which divides the columns of the result; valid: a "
-                                  "CSV file on the left"};
+    check_column(column, separator);
     text += separator == Separator::comma ? ',' : '\t';
     text += join_columns({column}, separator);
   }
@@ -68,6 +73,7 @@ Row row_of(const std::string& line, const JoinTable& table, Separator separator)
   const auto at = columns.begin() + static_cast<std::ptrdiff_t>(table.key);
   std::string key = std::move(*at);
   columns.erase(at);
+  check_column(key, separator);
   return {std::move(key), rest_of_line(columns, separator)};
 }
 

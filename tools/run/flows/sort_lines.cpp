@@ -55,6 +55,7 @@ Result<flow::Set<std::string>> SortLines::run(FlowContext& context) const {
       find_column("column", column.empty() ? "1" : column, table->files.front(), table->format);
   if (!index) return index.error();
   const auto column_of = [index = *index, separator](const std::string& line) {
+    if (is_blank(line)) throw std::invalid_argument{"the line is blank; valid: lines with columns"};
     return column_at(split_columns(line, separator), index);
   };
   if (!is_numeric) return sorted_by(*lines, column_of, is_descending);
