@@ -1,5 +1,6 @@
 /// Everything a user's program needs: barriers, models, data, training, the parameter and peer
-/// engines, and the program itself. Actors have headers of their own under starling/actor.
+/// engines, and the program itself. Actors and map-reduce flows have headers of their own under
+/// starling/actor; starling/tools/registry/flow.hpp adds a flow to the program.
 #pragma once
 
 #include "starling/actor/engines/engine.hpp"

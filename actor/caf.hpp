@@ -71,8 +71,9 @@ class CallingThread final : public caf::execution_unit {
  public:
   explicit CallingThread(caf::actor_system& system) : caf::execution_unit(&system) {}
 
-  /// CAF calls it for each actor that wakes. The first one is the message's receiver, which is kept
-  /// for run(). The receiver wakes the others while it runs; they go to the scheduler.
+  /// CAF calls this function for each actor that wakes. The first actor is the receiver of the
+  /// message, which is kept for run(). The receiver wakes the other actors while it runs; they go
+  /// to the scheduler.
   void exec_later(caf::resumable* woken) override {
     if (!std::exchange(has_receiver_, true))
       receiver_ = woken;

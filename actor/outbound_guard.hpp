@@ -23,10 +23,10 @@ class OutboundGuard {
   OutboundGuard();
 
   /// If the resident memory of this process is 16 MiB or more above its minimum since the
-  /// connections were last examined, closes the connections
-  /// that have received more than `received_bytes_max` bytes and for whose remote address,
-  /// `tcp://IP:PORT`, `is_remote_node` returns true. Returns the number of connections that it
-  /// closed. Call it every `check_every`: earlier calls do nothing.
+  /// connections were last examined, closes the connections that have received more than
+  /// `received_bytes_max` bytes and for whose remote address, `tcp://IP:PORT`, `is_remote_node`
+  /// returns true. Returns the number of connections that it closed. Call it every `check_every`:
+  /// earlier calls do nothing.
   std::size_t check(const std::function<bool(const std::string& address)>& is_remote_node);
 
  private:

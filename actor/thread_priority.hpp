@@ -20,7 +20,8 @@ enum class ThreadPriority : int {
 void set_priority(ThreadPriority priority);
 
 /// True if the calling thread has set its priority to `network`. Such a thread must not run code of
-/// a job, which may never return: others then hear nothing from this process, and take it for dead.
+/// a job, which may never return: other nodes then receive nothing from this process, and take it
+/// for dead.
 [[nodiscard]] bool is_network_thread();
 
 /// Threads that the calling thread starts from now on do not inherit a negative nice value.

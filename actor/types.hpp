@@ -62,24 +62,25 @@ struct Report {
   core::Step step = 0;
   /// Samples of all steps that the worker has finished.
   std::uint64_t samples = 0;
-  /// The time since it started, up to its end if it has ended.
+  /// The time since the worker started, up to its end if it has ended.
   core::Time active_time{};
-  /// The total times for which it waited at barriers, and for which it computed.
+  /// The total times for which the worker waited at barriers, and for which it computed.
   core::Time wait_time{};
   core::Time compute_time{};
-  /// The total time for which injected delays held its updates back.
+  /// The total time for which injected delays held the worker's updates back.
   core::Time delay_time{};
   /// The sum and the number of the losses: since the last report that the observer got, or since
   /// the start if this is part of a MemberReport.
   double loss_sum = 0;
   std::uint64_t loss_count = 0;
-  /// The number of steps that it has finished itself: `step` without the steps with which it began.
+  /// The number of steps that this incarnation of the worker has finished: `step` without the steps
+  /// with which it began.
   std::uint64_t updates = 0;
-  /// How often its barrier has drawn, and has let it pass.
+  /// The number of draws at the worker's barrier, and of those that let the worker pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
-  /// The s and beta of the barriers that it knows: its own, or all if it is the coordinator; zeros
-  /// unless the barrier tunes itself.
+  /// The s and beta of this worker's barrier or, if the sender is the coordinator, of all workers'
+  /// barriers; zeros unless the barrier tunes itself.
   barrier::TunedSum tuned = {};
   /// How often other workers have drawn this one.
   std::uint64_t drawn = 0;
@@ -167,7 +168,7 @@ struct MemberReport {
   core::CopyHash copy = {};
   /// The progress of its worker; all zeros if it has none.
   Report worker;
-  /// No update of its worker is in flight.
+  /// True if no update of its worker is in flight.
   bool is_paused = false;
   /// How many Pauses it has handled.
   std::uint64_t pauses = 0;

@@ -61,8 +61,8 @@ struct Barrier {
   return std::holds_alternative<Tuned>(barrier.rule);
 }
 
-/// Returns true if a worker moves the barrier with the descent of the loss (descent.hpp), which its
-/// steps must tell its Tuner then.
+/// Returns true if each worker's Tuner needs the descent of the loss (descent.hpp) of each of its
+/// steps, to be passed to Tuner::arrive().
 [[nodiscard]] inline bool moves_with_descent(const Barrier& barrier) {
   const auto* rule = std::get_if<Tuned>(&barrier.rule);
   return rule != nullptr && rule->measure == Tuned::Measure::progress;
@@ -74,16 +74,16 @@ struct Barrier {
   return std::holds_alternative<Absp>(barrier.rule);
 }
 
-/// Returns true if `sampled` can take the rule: it has no rounds or batches for which all workers
-/// must act together, and does not choose its samples itself.
+/// Returns true if the rule has a sampled form that differs from it: it does not always pass, has
+/// no rounds or batches for which all workers must act together, and does not choose its samples
+/// itself.
 [[nodiscard]] bool can_be_sampled(const AnyRule& rule);
 
 /// Returns true if the rule lets all workers go on together, once all wait (RuleWithRounds).
 [[nodiscard]] bool has_rounds(const Barrier& barrier);
 
 /// Begins a round, for which all workers wait: returns for each of them the step up to which it may
-/// go on. Requires:
-/// has_rounds(barrier).
+/// go on. Requires: has_rounds(barrier).
 [[nodiscard]] std::vector<Step> round(const Barrier& barrier, std::span<const Pace> workers);
 
 /// Returns the step that every seen worker is guaranteed to have reached when a worker begins the
@@ -92,8 +92,8 @@ struct Barrier {
 [[nodiscard]] std::optional<Step> promised_floor(const Barrier& barrier, Step own_step);
 
 /// Returns how many workers the rule sees if there are `others` other live workers: all of them, or
-/// the sample size if that is less; 0 if the barrier always passes. A tuned barrier sees no more
-/// than that.
+/// the sample size if that is less; 0 if the barrier always passes. A tuned barrier sees at most
+/// that many.
 [[nodiscard]] std::size_t seen_workers(const Barrier& barrier, std::size_t others);
 
 /// Returns true for ASP and for barriers that equal it (s = infinity, beta = 0).

@@ -9,8 +9,9 @@
 namespace starling::barrier {
 namespace {
 
-/// Draws one of `left`, or none of them: then one of `others` numbers of weight 1 is drawn instead.
-/// Returns the position in `left`. Requires: left is not empty or others > 0.
+/// Draws one entry of `left`, or one of `others` numbers of weight 1 that are not in `left`.
+/// Returns the position of the entry in `left`; nullopt for one of the others. Requires: left is
+/// not empty or others > 0.
 std::optional<std::size_t> pick(std::span<const Weighted> left, std::uint64_t others,
                                 Random& random) {
   double total = static_cast<double>(others);

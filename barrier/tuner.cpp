@@ -21,10 +21,11 @@ constexpr double staleness_sample_level_first = 3;
 constexpr double progress_sample_level_first = -2;
 
 /// A worker ahead of all others has odds of waiting, the ratio of waiting to working, that are
-/// larger by this share, and one behind all others smaller ones. So workers of equal speed stay
-/// together.
+/// larger by this share, and a worker behind all others has odds that are smaller by it. So workers
+/// of equal speed stay together.
 constexpr double lead_gain = 0.5;
-/// How far an error of 1 moves log2(beta) under a target of waiting, and log2(1 + s).
+/// How far an error of 1 moves log2(beta) under a target of waiting, and log2(1 + s) under a target
+/// of staleness.
 constexpr double waiting_gain = 0.05;
 constexpr double staleness_gain = 0.15;
 /// How far log2(1 + s) moves if the error rises by 1.
@@ -67,7 +68,7 @@ void steer_waiting(double target, double own_target, TunerState& state, const Ob
   // for less than short ones.
   const double mean = state.step_time.value_or(seen.step_time);
   state.step_time = mean + step_time_weight * (seen.step_time - mean);
-  // A pause of the job may be in a step.
+  // The step may contain a pause of the job, so its time is bounded.
   const double step_time = std::min(seen.step_time, step_time_ratio_max * mean);
   const double allowed = own_target * (step_time + seen.waited);
   const double error = (allowed - seen.waited) / (target * mean);

@@ -29,7 +29,8 @@ struct Observation {
   double mean_lag = 0;
   double largest_lag = 0;
   /// The share of these others that are behind, less the share of those that are not: from 1 for a
-  /// worker ahead of all to -1. (One at the same step has arrived there before.)
+  /// worker ahead of all to -1. (An other at the same step has reached it earlier, so it is not
+  /// behind.)
   double lead = 0;
   /// The descent along the model's move from the former step to this one; nullopt if it is unknown.
   std::optional<Descent> descent = std::nullopt;
@@ -75,14 +76,16 @@ class Tuner {
   [[nodiscard]] const Barrier& barrier() const noexcept { return barrier_; }
   [[nodiscard]] const TunerState& state() const noexcept { return state_; }
 
-  /// The worker at `own_step` arrives at the barrier. `descent` is that of its latest step.
+  /// Call this when the worker, at `own_step`, arrives at the barrier. `descent` is that of its
+  /// latest step.
   void arrive(Time now, Step own_step, std::optional<Descent> descent = std::nullopt);
-  /// The worker draws others.
+  /// Call this when the worker draws others.
   void begin_draw() noexcept { ++draws_; }
-  /// A worker of the latest draw has answered that it is at `other_step`. Only answers to the first
-  /// draw since arrive() count, because later ones depend on how the first was decided.
+  /// Call this when a worker of the latest draw has answered that it is at `other_step`. Only
+  /// answers to the first draw since arrive() count, because later ones depend on how the first was
+  /// decided.
   void see(Step other_step);
-  /// The worker passes the barrier. Does nothing if the worker has not arrived.
+  /// Call this when the worker passes the barrier. Does nothing if the worker has not arrived.
   void pass(Time now);
 
  private:

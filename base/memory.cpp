@@ -10,7 +10,8 @@
 namespace starling {
 namespace {
 
-/// The names of a control group's files and, in the file `memory.stat`, of its cached files.
+/// The names of a control group's files `limit` and `used`, and the keys of its cached file pages
+/// in its file `memory.stat`.
 struct GroupFiles {
   const char* limit;
   const char* used;
@@ -68,8 +69,8 @@ GroupMemory control_group_memory(const std::string& groups, const std::string& r
     if (!controller.empty() && controller != "memory") continue;
     const GroupFiles& files = controller.empty() ? version_2 : version_1;
     const std::string mount = root + (controller.empty() ? "" : "/memory");
-    // The limits of all groups above apply too. In a container, the path may be the host's, and
-    // only the uppermost group is there.
+    // The limits of all groups above apply too. In a container, the path may be the host's; then
+    // only the uppermost group has files here.
     for (std::string path = line.substr(second + 1);;
          path.erase(std::min(path.rfind('/'), path.size() - 1))) {
       apply_limit(allowed, mount + path, files);

@@ -14,9 +14,9 @@ struct GroupMemory {
   double free = std::numeric_limits<double>::infinity();
 };
 
-/// Returns what the control groups of a process allow it: the least of its own group and those
-/// above. `groups` is the process's file /proc/PID/cgroup, and `root` the folder in which the
-/// groups are mounted, in version 1 or 2.
+/// Returns what the control groups of a process allow it: the lowest limits of its own group and
+/// the groups above it. `groups` is the process's file /proc/PID/cgroup, and `root` the folder in
+/// which the groups are mounted, in version 1 or 2.
 [[nodiscard]] GroupMemory control_group_memory(const std::string& groups = "/proc/self/cgroup",
                                                const std::string& root = "/sys/fs/cgroup");
 

@@ -61,7 +61,8 @@ std::size_t printable_size(std::string_view text) {
   return is_overlong || is_control ? 0 : size;
 }
 
-/// Whole numbers below it are printed without an exponent, although some are shorter with one.
+/// Whole numbers below this one are printed without an exponent, although some are shorter with
+/// one.
 constexpr double plain_below = 1e15;
 
 }  // namespace

@@ -6,8 +6,8 @@
 //     build/dev/examples/10_pagerank train --data web:pages=500 --model pagerank:pages=500
 //         --workers 6 --steps 200 --save ranks.safetensors --quiet
 //
-// (one line). The summary ends with the error, the sum of the ranks' absolute differences from the
-// values that PageRank's equation gives, and the highest rank:
+// The last command is one line. The summary ends with the error, the sum of the ranks' absolute
+// differences from the values that PageRank's equation gives, and the highest rank:
 //
 //     test        error 3.01e-16, highest 0.01869
 //
@@ -63,7 +63,7 @@ class PageRank {
     return {{"rank", std::vector(rows.begin(), rows.end())}};
   }
 
-  /// From these ranks the worker computes the ranks of its own pages.
+  /// From the ranks that schedule() selected, the worker computes the ranks of its own pages.
   [[nodiscard]] std::vector<actor::Update<double>> push(
       const actor::StepContext<double>& context) const {
     std::vector<std::uint32_t> rows;
@@ -84,8 +84,8 @@ class PageRank {
   }
 
  private:
-  /// Returns the rank of a page by PageRank's equation. `rank_of(p)` is the rank of page p, of
-  /// which each of its two links passes on half.
+  /// Returns the rank of a page by PageRank's equation. `rank_of(p)` is the rank of page p. Each
+  /// of the two links of page p passes on half of that rank.
   template <class RankOf>
   [[nodiscard]] double rank(std::uint32_t page, RankOf rank_of) const {
     constexpr double damping = 0.85;
@@ -98,7 +98,7 @@ class PageRank {
   std::uint32_t pages_;
 };
 
-/// Makes the algorithm of `--model pagerank:pages=500` for a web of as many pages.
+/// Makes the algorithm of `--model pagerank:pages=500` for a web with the same number of pages.
 Result<actor::Algorithm<double>> make_pagerank(SpecReader& options, const Web& web) {
   const auto pages = static_cast<std::uint32_t>(options.count("pages", 500, 1, 50'000));
   if (web.size() > 0 && web.size() != pages)

@@ -1,6 +1,7 @@
-/// Computes features of raw lines with the map-reduce engine, trains a model on them without a file
-/// in between, and predicts what it has not seen. The lines describe birds, starlings and
-/// blackbirds: wing in mm, weight in g, beak in mm, species. A number may be missing.
+/// Computes features of raw lines with the map-reduce engine, trains a model on the features
+/// without a file in between, and predicts the species of birds that the model has not seen. Each
+/// line describes a starling or a blackbird: wing in mm, weight in g, beak in mm, species. A number
+/// may be missing.
 ///
 ///     cmake --preset dev && cmake --build --preset dev --target 12_features
 ///     build/dev/examples/12_features
@@ -62,7 +63,8 @@ float number_of(const std::string& cell) {
   return static_cast<float>(*number);
 }
 
-/// The features are the three numbers, and how heavy the bird is for its size.
+/// The features are the three numbers, and the weight divided by the square of the wing, which says
+/// how heavy the bird is for its size.
 Sample sample_of(const std::vector<std::string>& cells) {
   const float wing = number_of(cells[0]);
   const float weight = number_of(cells[1]);
@@ -115,7 +117,7 @@ struct Accuracy {
   std::uint64_t right = 0;
 };
 
-/// Trains on four birds of five, and predicts the fifth.
+/// Trains on four of every five birds, and predicts the species of the fifth.
 Result<Accuracy> learn(const flow::Set<std::string>& lines) {
   const auto birds =
       lines.map(cells_of).filter(is_complete).map(sample_of).zip_with_index().cache();

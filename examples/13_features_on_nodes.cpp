@@ -1,7 +1,7 @@
-// Trains on features that a map-reduce flow computes, on the nodes that train on them. The raw file
-// has a row for each purchase: customer, amount, hour of the day, and whether the customer stays.
-// The flow sums the purchases of each customer up, so it needs a shuffle. No file is written
-// between the raw file and the model.
+// Trains a model on features that a map-reduce flow computes on the same nodes. The raw file has a
+// row for each purchase: customer, amount, hour of the day, and whether the customer stays. The
+// flow sums the purchases of each customer up, so it needs a shuffle. No file is written between
+// the raw file and the model.
 //
 //     cmake --preset dev && cmake --build --preset dev --target 13_features_on_nodes
 //     build/dev/examples/13_features_on_nodes write-raw purchases.csv
@@ -11,13 +11,13 @@
 //
 //     test        loss 0.4074, accuracy 84.8 %
 //
-// `run` shows the features, the label in the last column, and `evaluate` and `predict` read other
-// raw files:
+// `evaluate` and `predict` read other raw files. `run` shows the features, with the label in the
+// last column:
 //
 //     build/dev/examples/13_features_on_nodes run customers purchases.csv --lines 5
 //
-// Three nodes, here on one machine, do the same. Each reads the raw file, so they share it, or each
-// has a copy:
+// Three nodes, here on one machine, do the same. Each node reads the raw file, so they must
+// share it, or each must have a copy:
 //
 //     build/dev/examples/13_features_on_nodes node --listen 127.0.0.1:7401 &
 //     build/dev/examples/13_features_on_nodes node --listen 127.0.0.1:7402 --join 127.0.0.1:7401 &
@@ -40,7 +40,8 @@
 
 using namespace starling;
 
-/// Sums over the purchases of a customer.
+/// The purchases of a customer: how many there are, their total amount, how many of them are dear,
+/// and how many are made at night; and whether the customer stays.
 struct Customer {
   double purchases = 0;
   double amount = 0;
@@ -75,7 +76,7 @@ struct Customers {
   static constexpr std::string_view name = "customers";
   static constexpr std::string_view summary =
       "purchases, mean amount, and shares of dear purchases and of the night of each customer";
-  /// From which amount on a purchase is dear.
+  /// The smallest amount of a dear purchase.
   double dear = 50;
 
   static std::vector<FlowOption> flow_options() {

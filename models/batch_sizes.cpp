@@ -41,7 +41,7 @@ std::vector<std::uint64_t> divide_batch(std::uint64_t total, std::span<const dou
   for (std::size_t worker = 0; worker < workers; ++worker) {
     const double floor = std::floor(exact(worker));
     sizes[worker] = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(floor));
-    // A worker that was raised to 1 has got more than its part.
+    // The remainder is negative if the size was raised to 1.
     remainders.push_back(exact(worker) - static_cast<double>(sizes[worker]));
     dealt += sizes[worker];
   }
@@ -50,7 +50,7 @@ std::vector<std::uint64_t> divide_batch(std::uint64_t total, std::span<const dou
   std::ranges::stable_sort(order, std::greater<>{},
                            [&](std::size_t worker) { return remainders[worker]; });
   for (std::size_t i = 0; dealt < total; i = (i + 1) % workers, ++dealt) ++sizes[order[i]];
-  // If many were raised to 1, those with the most samples give them.
+  // If sizes that were raised to 1 make the sum too large, takes samples from the largest sizes.
   for (; dealt > total; --dealt)
     --sizes[*std::ranges::max_element(order, {}, [&](std::size_t worker) {
       return std::pair{sizes[worker], -shares[worker]};

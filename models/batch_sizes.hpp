@@ -18,10 +18,10 @@ struct WorkDone {
   double seconds = 0;
 };
 
-/// Returns the worker's share of the samples, p_i' = (p_i / t_i) / sum_j (p_j / t_j), where p_i are
-/// the samples that worker i has computed in the time t_i. A worker about which nothing is
-/// known counts with the mean speed of the others. The sum is 1, up to rounding. Requires: no time
-/// is negative, NaN or infinite.
+/// Returns the share of the samples that each worker is to compute next: p_i' = (p_i / t_i) / sum_j
+/// (p_j / t_j), where p_i are the samples that worker i has computed in the time t_i. A worker
+/// about which nothing is known counts with the mean speed of the others. The sum is 1, up to
+/// rounding. Requires: no time is negative, NaN or infinite.
 [[nodiscard]] std::vector<double> next_shares(std::span<const WorkDone> workers);
 
 /// Divides `total` samples in proportion to `shares` by the method of the largest remainder: each

@@ -22,7 +22,7 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-/// Reads `cpu`, `auto`, `cuda` or `cuda:INDEX`.
+/// Reads `cpu`, `auto`, `cuda` or `cuda:INDEX`, with an index up to 1023; `cuda` means `cuda:0`.
 [[nodiscard]] Result<Device> parse_device(std::string_view text);
 
 /// Returns text that parse_device reads back to the same value.

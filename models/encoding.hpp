@@ -34,7 +34,8 @@ struct Encoding {
   std::vector<Column> columns{};
   /// The name of the column of labels; empty without a header or without labels.
   std::string label{};
-  /// True if missing values are filled in (missing=mean); false if they are refused.
+  /// True if missing values are filled in (missing=mean); false if they are refused, or if their
+  /// rows are left out.
   bool fills = false;
 
   [[nodiscard]] std::size_t features() const noexcept {

@@ -123,7 +123,7 @@ Accumulator HingeLoss::apply(std::span<T> scores, std::span<const float> labels,
     for (std::size_t j = 0; j < outputs; ++j) {
       const T sign = label == (outputs == 1 ? 1 : j) ? T{1} : T{-1};
       const T slack = 1 - sign * row[j];
-      // A slack that is NaN must not count as none: the loss of a model that has diverged is NaN.
+      // A slack that is NaN counts, so that the loss of a model that has diverged is NaN.
       const bool has_slack = !(slack <= 0);
       if (has_slack) sums.loss += static_cast<double>(slack);
       row[j] = has_slack ? -scale * sign : T{0};

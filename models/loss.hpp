@@ -80,8 +80,8 @@ struct HingeLoss {
 /// The contrastive loss of pairs of vectors. A row of scores holds a vector a, then a vector b of
 /// the same size; label 0 says that the pair is alike, label 1 that it is different. With D =
 /// |a - b| the loss is D^2 / 2 for label 0 and max(0, margin - D)^2 / 2 for label 1 (Hadsell,
-/// Chopra, LeCun, CVPR 2006, eq. 4). If D is 0, no direction leads away from a, and the derivative
-/// is 0. A pair is predicted to be alike if D is below half the margin.
+/// Chopra, LeCun, CVPR 2006, eq. 4). If D is 0, the loss for label 1 has no derivative, and 0
+/// is used. A pair is predicted to be alike if D is below half the margin.
 struct ContrastiveLoss {
   static constexpr std::string_view metric = "accuracy";
   template <class T>

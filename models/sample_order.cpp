@@ -115,7 +115,7 @@ std::uint64_t SampleOrder::steps_in_epochs(double epochs) const {
 std::uint64_t SampleOrder::steps_until(double epochs) const {
   const double whole = epochs - static_cast<double>(first_epoch_);
   if (whole >= 0) return rest_steps_ + rounded_steps(whole, steps_per_epoch_);
-  // The job ends within the epochs that were begun: without the last samples of the rest.
+  // The job ends before the workers have taken all samples of the rest.
   const double wanted = static_cast<double>(rest_size_) + whole * static_cast<double>(samples_);
   const double round_size = begins_.empty()
                                 ? static_cast<double>(workers_) * static_cast<double>(batch_size_)
@@ -228,8 +228,8 @@ SampleOrder::Place SampleOrder::place_of(std::uint64_t count, std::uint64_t posi
 std::vector<DealtSample> SampleOrder::left(std::span<const Taken> taken) const {
   STARLING_CHECK(taken.size() == workers_);
   std::vector<DealtSample> left;
-  // Adds those of `count` samples that were not taken. Each worker had made `steps` steps of the
-  // deal before these, and had taken `samples_before(worker)` samples.
+  // Adds those of `count` samples that were not taken. The deal has `steps` steps before these
+  // samples, in which a worker takes `samples_before(worker)` samples.
   const auto add = [&](std::uint64_t count, std::uint64_t steps, auto samples_before,
                        auto sample_at) {
     for (std::uint64_t position = 0; position < count; ++position) {
@@ -259,8 +259,8 @@ std::vector<DealtSample> SampleOrder::left(std::span<const Taken> taken) const {
 
 std::uint64_t SampleOrder::count_left(std::span<const Taken> taken) const {
   std::uint64_t left = 0;
-  // The samples that a worker has not taken of its part of `count` samples, after `steps` steps of
-  // these and at least `samples` samples.
+  // Returns how many samples of its part of `count` samples a worker has not taken, if it has taken
+  // those of the part's first `steps` steps, and at least the first `samples` samples of the part.
   const auto left_of = [&](std::uint64_t worker, std::uint64_t count, std::uint64_t steps,
                            std::uint64_t samples) {
     const std::uint64_t share = share_of(worker, count);

@@ -1,5 +1,5 @@
-/// Decides which samples a worker takes at a step. Values that several threads may use. An epoch is
-/// one pass over the data.
+/// Decides which samples a worker takes at a step. An epoch is one pass over the data. Several
+/// threads may use one SampleOrder at once.
 #pragma once
 
 #include <cstdint>
@@ -38,12 +38,13 @@ struct Taken {
 struct FormerDeal {
   /// The first epoch that was dealt as a whole.
   std::uint64_t first_epoch = 0;
-  /// The number of samples that a worker took at a step; 0 if `sizes` says it.
+  /// The number of samples that each worker took at a step; 0 if the workers' numbers are in
+  /// `sizes`.
   std::uint64_t batch = 0;
   /// The number of samples that all workers of this deal and of earlier ones had taken at its end;
-  /// 0 if only their parts are known.
+  /// 0 if only `taken` is known.
   std::uint64_t samples = 0;
-  /// By worker.
+  /// The part that each worker has taken, by worker.
   std::vector<Taken> taken = {};
   /// If the batches were of different sizes: by worker, the number of samples of a step.
   std::vector<std::uint64_t> sizes = {};
@@ -75,8 +76,8 @@ class SampleOrder {
   /// check_deals(former, samples).
   SampleOrder(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch, std::uint64_t seed,
               bool shuffle = true, std::span<const FormerDeal> former = {});
-  /// The same for workers whose batches have the sizes `sizes`. Requires: there is one,
-  /// each is at least 1, and their sum is at most 2^32.
+  /// The same for workers whose batches have the sizes `sizes`. Requires: `sizes` has at least one
+  /// element, each is at least 1, and their sum is at most 2^32.
   SampleOrder(std::uint64_t samples, std::span<const std::uint64_t> sizes, std::uint64_t seed,
               bool shuffle = true, std::span<const FormerDeal> former = {});
 
@@ -98,12 +99,12 @@ class SampleOrder {
     return first_epoch_ * steps_per_epoch_ - rest_steps_;
   }
 
-  /// Returns the number of steps of a worker in `epochs` whole epochs: 0 for 0 epochs, else at
-  /// least 1. Requires: epochs >= 0.
+  /// Returns the number of steps of a worker in `epochs` epochs that are dealt as a whole, rounded:
+  /// 0 for 0 epochs, else at least 1. Requires: epochs >= 0.
   [[nodiscard]] std::uint64_t steps_in_epochs(double epochs) const;
 
-  /// Returns the number of steps of this deal until the job has taken `epochs` epochs; 0 if it has.
-  /// Requires: epochs >= 0.
+  /// Returns the number of steps of this deal until the job has taken `epochs` epochs; 0 if it has
+  /// taken them already. Requires: epochs >= 0.
   [[nodiscard]] std::uint64_t steps_until(double epochs) const;
 
   /// Returns how many epochs the job has taken if all workers have made `steps` steps of this deal.
@@ -120,24 +121,25 @@ class SampleOrder {
   void batch(std::uint64_t worker, std::uint64_t step, std::vector<DealtSample>& out) const;
 
   // If workers hand in early (docs/design/0020-aggressive-synchronization.md), a worker's progress
-  // in the deal is a number of samples, `taken`, and not of steps. All of these require batches of
-  // one size, and worker < workers.
+  // in the deal is a number of samples, `taken`, and not of steps. These functions require that
+  // all workers have batches of one size, and worker < workers.
 
   /// Returns how many samples the worker takes next: a batch, which may go on into the next epoch,
-  /// or, if epochs have no samples for it, what is left of its part of the rest, at most a batch.
+  /// or, if whole epochs have no samples for the worker, what is left of its part of the rest, at
+  /// most a batch.
   [[nodiscard]] std::uint64_t size_after(std::uint64_t worker, std::uint64_t taken) const;
   /// Replaces `out` by these samples.
   void batch_after(std::uint64_t worker, std::uint64_t taken,
                    std::vector<std::uint32_t>& out) const;
   void batch_after(std::uint64_t worker, std::uint64_t taken, std::vector<DealtSample>& out) const;
-  /// Returns the number of the worker's samples of what former deals left, and of the first whole
-  /// epoch.
+  /// Returns how many samples the worker takes until the end of the first whole epoch: its part of
+  /// what former deals left, and its part of that epoch.
   [[nodiscard]] std::uint64_t samples_of_first_epoch(std::uint64_t worker) const;
   /// Returns the number of the worker's samples of this deal until the job has taken `epochs`
   /// epochs. Requires: epochs >= 0.
   [[nodiscard]] std::uint64_t samples_until(std::uint64_t worker, double epochs) const;
   /// Returns how many epochs the job has taken if all workers have taken as large a share of their
-  /// parts as this one.
+  /// parts as `worker` has with `taken` samples.
   [[nodiscard]] double epochs_after_samples(std::uint64_t worker, std::uint64_t taken) const;
 
   /// Returns the samples that are left of the epochs that any worker has begun, in the order in
@@ -168,16 +170,17 @@ class SampleOrder {
   struct Place {
     std::uint64_t worker = 0;
     std::uint64_t step = 0;
-    /// The number of the worker's samples before it.
+    /// The number of the worker's samples before this sample.
     std::uint64_t index = 0;
   };
 
   /// Where a worker stands in its part of the deal.
   struct Position {
-    /// True while it takes what former deals left; `epoch` means nothing then.
+    /// True while the worker takes what former deals left; `epoch` means nothing then.
     bool in_rest;
     std::uint64_t epoch;
-    /// The number of its samples of the rest, or of the epoch, and how many of these it has taken.
+    /// The number of the worker's samples of what former deals left, or of the epoch, and how many
+    /// of them the worker has taken.
     std::uint64_t share;
     std::uint64_t taken;
   };
@@ -226,7 +229,7 @@ class SampleOrder {
   std::uint64_t workers_;
   std::uint64_t batch_size_ = 0;
   /// If batches are of different sizes: the number of samples that all workers take at a step, and
-  /// where each worker's part of them begins, with the end of the last one.
+  /// the position among them at which each worker's part begins, then the end of the last part.
   std::uint64_t round_size_ = 0;
   std::vector<std::uint64_t> begins_;
   std::uint64_t seed_;
@@ -240,8 +243,8 @@ class SampleOrder {
 };
 
 /// Returns the order in which the workers of a job take their samples first. If `dynamic`, `batch`
-/// is the number of samples of all workers, which is divided equally at first; else that of each
-/// worker. Requires: as the constructors.
+/// is the number of samples that all workers together take at a step, divided equally at first;
+/// else it is the number that each worker takes. Requires: as the constructors.
 [[nodiscard]] SampleOrder first_order(std::uint64_t samples, std::uint64_t workers,
                                       std::uint64_t batch, bool dynamic, std::uint64_t seed,
                                       std::span<const FormerDeal> former = {});
@@ -256,12 +259,14 @@ class SampleOrder {
                                               std::uint64_t worker);
 
 /// Returns the former deals of a job whose workers change after the deal `last`, whose order was
-/// `order`, and which came after the deals `former`. Sets `last.first_epoch`.
+/// `order`, and which came after the deals `former`. Sets first_epoch in the returned `last`;
+/// leaves `last` out if no worker has taken any of its samples.
 [[nodiscard]] std::vector<FormerDeal> deals_after(std::span<const FormerDeal> former,
                                                   const SampleOrder& order, FormerDeal last);
 
-/// Refuses deals of `samples` samples that no job can have had: without workers or with a batch of
-/// 0, with steps or samples of 2^60 and more, or with workers that are more than 100 epochs apart.
+/// Refuses deals of `samples` samples that no job can have had: more than 100 deals, a deal without
+/// workers or with a batch of 0, with steps or samples of 2^60 and more, or with workers that are
+/// more than 100 epochs apart.
 [[nodiscard]] Result<void> check_deals(std::span<const FormerDeal> former, std::uint64_t samples);
 
 }  // namespace starling::models

@@ -61,7 +61,7 @@ std::uint64_t SampleOrder::samples_of_first_epoch(std::uint64_t worker) const {
 std::uint64_t SampleOrder::samples_until(std::uint64_t worker, double epochs) const {
   constexpr double most = 1e15;
   const double whole = epochs - static_cast<double>(first_epoch_);
-  // Within the epochs that were begun, the job ends without the last samples of the rest.
+  // The job ends before the workers have taken all samples of the rest.
   if (whole < 0) {
     const double wanted = static_cast<double>(rest_size_) + whole * static_cast<double>(samples_);
     return share_of(worker, static_cast<std::uint64_t>(std::ceil(std::max(0.0, wanted))));

@@ -5,8 +5,8 @@
 namespace starling::models {
 namespace {
 
-/// prefetch() stops after this number of bytes, because more would evict their own data and that of
-/// the running computation from the cache.
+/// prefetch() stops after this number of bytes. More would evict from the cache what prefetch() has
+/// loaded before, and the data of the running computation.
 constexpr std::size_t prefetched_bytes_max = std::size_t{512} << 10U;
 
 /// Begins to load `values` into the second-level cache, in lines of 64 bytes. Leaves out the

@@ -39,7 +39,7 @@ struct Labelling {
     return is_signed ? 2 * label - 1 : label + first_label;
   }
 
-  /// The same as text; the name of the class if it has one.
+  /// Returns original(label) as text, or the name of the class if it has one.
   [[nodiscard]] std::string text(float label) const;
 
   bool operator==(const Labelling&) const = default;
@@ -54,8 +54,9 @@ struct Scaling {
   bool operator==(const Scaling&) const = default;
 };
 
-/// An immutable data set. Dense tables hold size() x features() floats, sparse ones compressed rows
-/// (8 bytes a stored entry). A label is a class index if classes() > 0, else a real target.
+/// An immutable data set. Dense tables hold size() x features() floats, sparse tables compressed
+/// rows (8 bytes for each stored entry). A label is a class index if classes() > 0, else a real
+/// target.
 class Table {
  public:
   struct Dense {

@@ -91,7 +91,7 @@ class ClusterClient::Impl {
     std::string address;
     wire::RequestBody body;
     std::optional<wire::ReplyBody> reply = {};
-    /// When it was sent first and last, and when the reply came.
+    /// When the request was sent first and last, and when the reply came.
     Clock::time_point first_sent_at{};
     Clock::time_point sent_at{};
     Clock::time_point received_at{};
@@ -101,8 +101,9 @@ class ClusterClient::Impl {
     pending_.push_back({++number_, address, body});
   }
 
-  /// Sends the pending requests, and again what gets no reply for some time. Returns when all have
-  /// a reply, after `timeout`, or `grace` after the first reply. Requires: `lock` holds mutex_.
+  /// Sends the pending requests, and repeats those that get no reply for 500 ms, or for 5 s if the
+  /// reply may be large. Returns when all have a reply, after `timeout`, or `grace` after the first
+  /// reply. Requires: `lock` holds mutex_.
   void await_replies(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds timeout,
                      std::chrono::milliseconds grace) {
     for (const PendingRequest& request : pending_) contacted_.insert(request.address);
@@ -169,10 +170,11 @@ class ClusterClient::Impl {
 
   std::mutex mutex_;
   std::condition_variable reply_received_;
-  /// The number of the latest request. It begins at random, because another client may have this
-  /// client's address later, and must not take a late reply for its own.
+  /// The number of the latest request. Numbers begin at random, because another client may have
+  /// this client's address later. That client must not take a late reply to this one for a reply to
+  /// its own request.
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
-  /// The requests of the current call of ask_all() or ask_briefly().
+  /// The requests of the current call of ask_all(), ask_briefly() or ask_each().
   std::vector<PendingRequest> pending_;
   /// The requests that the last call of ask_briefly() has left without a reply.
   std::vector<PendingRequest> open_;

@@ -81,7 +81,7 @@ void ClusterJob::stop(bool is_done) {
 void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports) {
   const auto limit = prepared_->options().time;
   if (limit && age() > *limit + stop_grace) stop(true);
-  // A member that was joining when the job was stopped has not heard of it.
+  // A member ignores a stop while it joins, so the stop is repeated here.
   if (state_ != wire::JobState::running) local_->stop();
   std::uint64_t steps = 0;
   double loss_sum = 0;
@@ -128,7 +128,7 @@ std::optional<std::string> ClusterJob::take_end_of_flow(
 
 void ClusterJob::note(const core::MemberIncarnation& worker, core::Step step,
                       std::uint64_t updates) {
-  if (step == 0) return;  // it does not work, or does not know yet at which step it begins
+  if (step == 0) return;  // it is no worker, or does not know yet at which step it begins
   WorkerCount& count = workers_[worker];
   count.first_step = step - updates;
   count.updates = std::max(count.updates, updates);
@@ -137,7 +137,7 @@ void ClusterJob::note(const core::MemberIncarnation& worker, core::Step step,
 void ClusterJob::note_departed(const core::WorkerProgress& departed) {
   WorkerCount& count = workers_[departed.worker];
   if (!count.first_step) {
-    // It has died before any report of it came here. An initial member of a job without saved
+    // The worker died before any report of it came here. An initial member of a job without saved
     // states began with step 0. Nobody knows where another worker began.
     const bool began_at_0 = departed.worker.incarnation == 1 &&
                             departed.worker.id < prepared_->options().workers &&
@@ -149,7 +149,7 @@ void ClusterJob::note_departed(const core::WorkerProgress& departed) {
 }
 
 void ClusterJob::note(const wire::JobStatus& other) {
-  // Members here that have failed while they were cut off learn of no later configuration.
+  // Members here that failed in a partition learn of no later configuration; `other` has it.
   const auto members_max = static_cast<core::MemberId>(LocalJobOptions{}.members_max);
   if (core::may_follow(*configuration(), other.configuration, members_max))
     adopt_if_later(other.configuration);
@@ -231,7 +231,7 @@ wire::JobStatus ClusterJob::status() {
   status.state = state_;
   status.started_at_ms = utc_now_us() / 1000 - age().count();
   status.steps_total = options.steps == barrier::unlimited ? 0 : options.steps;
-  core::Step last_step = 0;  // since the samples were dealt anew
+  core::Step last_step = 0;  // of the workers here; 0 unless the samples were dealt anew
   for (const wire::MemberStatus& member : status.local_members)
     last_step = std::max(last_step, member.deal.last_step.value_or(0));
   if (last_step > 0 && last_step < barrier::unlimited) status.steps_total = last_step;

@@ -48,7 +48,7 @@ class ClusterJob {
 
   // Requires: bootstrap() or join() is called once, before all other functions. Both start the
   // user's own actors, and call `on_started`, as LocalJob::start_own_actors() does; if they return
-  // an Error, they call nothing. The members are not started: that is LocalJob::start_members().
+  // an Error, they call nothing. They do not start the members: LocalJob::start_members() does.
 
   /// Makes this node's members of a new job, whose first configuration this is.
   Result<void> bootstrap(const core::ConfigurationPtr& configuration,
@@ -64,9 +64,9 @@ class ClusterJob {
   void rejoin(const std::vector<core::MemberId>& excluded, Random& random);
   /// Called before each rejoin(), on the loop's thread. Returns false if it is too early: the
   /// second rejoin may follow the first at once, each further one only after a delay, which doubles
-  /// from 1 s up to `rejoin_delay_max`. A node that cannot send to another one is removed again
-  /// each time that it joins, and does not know why. After two `rejoin_delay_max` without a rejoin,
-  /// it begins anew.
+  /// from 1 s up to `rejoin_delay_max`. The reason: if a node cannot send to another one, the
+  /// council removes its members again each time that they have joined, and the node does not know
+  /// why. After two `rejoin_delay_max` without a rejoin, the delay begins anew.
   [[nodiscard]] bool begin_rejoin() {
     const auto now = Clock::now();
     if (now < rejoin_at_) return false;
@@ -179,9 +179,9 @@ class ClusterJob {
   [[nodiscard]] wire::JobDescription description();
 
   /// Reads the ranges from `from` on whose primary is a member here, until the reply has 4 MiB;
-  /// Ranges::next is the `from` of the next call, or 0 if there are no more. It holds
-  /// the values and, if `with_state`, the optimizer's state and the ledgers, from which a job can
-  /// resume. Calls `on_read` with it on one of the job's threads.
+  /// Ranges::next is the `from` of the next call, or 0 if there are no more. The reply holds the
+  /// values and, if `with_state`, the optimizer's state and the ledgers, from which a job can
+  /// resume. Calls `on_read` with the reply on one of the job's threads.
   void read_ranges(core::RangeId from, bool with_state, std::function<void(wire::Ranges)> on_read);
 
   /// Returns the recorded intervals of the workers here, from interval number `from` on; their
@@ -293,7 +293,7 @@ class ClusterJob {
   /// Records how far a worker has got according to its own report. Ignores step 0: the worker does
   /// not know yet at which step it begins.
   void note(const core::MemberIncarnation& worker, core::Step step, std::uint64_t updates);
-  /// Records how far a departed worker has got, by the updates of it that the model holds.
+  /// Records how far a departed worker has got, by those of its updates that the model holds.
   void note_departed(const core::WorkerProgress& departed);
 
   Result<void> make_local_job(const core::ConfigurationPtr& configuration);
@@ -307,9 +307,9 @@ class ClusterJob {
     std::optional<core::Step> first_step = std::nullopt;
     std::uint64_t updates = 0;
   };
-  /// The most senders that are no members of which the node is remembered.
+  /// When joiner_routes_ has this many entries, it is cleared.
   static constexpr std::size_t joiner_routes_max = 4096;
-  /// The most workers of which other nodes may say how many updates they have made.
+  /// While workers_ has this many workers, reports of other nodes add no further ones.
   static constexpr std::size_t workers_known_max = 65'536;
 
   /// Frames of one traffic class for one node.
@@ -320,7 +320,8 @@ class ClusterJob {
   };
 
   void send(const std::vector<core::Envelope>& envelopes);
-  /// Returns the node of a member or, if `incarnation` is that of a joining member, of that one.
+  /// Returns the node of `member` or, if `incarnation` is that of a joining member with this id,
+  /// the node of the joining member; nullopt if the node is not known.
   std::optional<wire::NodeId> route_to(core::MemberId member,
                                        std::optional<core::Incarnation> incarnation);
 

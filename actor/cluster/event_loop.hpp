@@ -45,7 +45,7 @@ class EventLoop {
     post([&] { promise.set_value(f()); });
     return future.get();
   }
-  /// As call(), but returns nullopt after `timeout` if `f` has not ended by then; it may still run
+  /// As call(), but returns nullopt after `timeout` if `f` has not ended by then; `f` may still run
   /// later.
   template <class F>
   std::optional<std::invoke_result_t<F>> call_within(Clock::duration timeout, F f) {
@@ -93,7 +93,8 @@ class EventLoop {
 
   std::mutex mutex_;
   std::condition_variable_any work_added_;
-  /// By time; work of equal times in the order in which it was posted.
+  /// The work, by the time at which it is due. Work that is due at the same time keeps the order in
+  /// which it was posted.
   std::multimap<Clock::time_point, Work> queue_;
   std::jthread thread_;
 };

@@ -162,8 +162,9 @@ class LocalJobImpl final : public LocalJob {
                  last_report);
   }
 
-  /// Returns a member here that asks the questions of own actors: one that is in the job or, if
-  /// there is none, one that joins, which asks them when it has joined. The handle may be empty.
+  /// Returns a member here that asks other members the questions of the user's own actors: a member
+  /// that is in the job or, if there is none, a joining one, which asks the questions when it has
+  /// joined. The handle is empty if there is neither.
   MemberActor find_any() {
     using State = actor::MemberReport::State;
     MemberActor joining;

@@ -40,15 +40,16 @@ class LocalJob {
   LocalJob(const LocalJob&) = delete;
   LocalJob& operator=(const LocalJob&) = delete;
 
-  /// Adds members of a new job, which are here. `first` is the job's first configuration.
+  /// Adds `local_members`: those members of a new job that are here. `first` is the job's first
+  /// configuration.
   virtual void add_initial_members(const std::vector<core::Member>& local_members,
                                    const core::ConfigurationPtr& first) = 0;
   /// Adds `self`, which asks the members `seeds` to let it join the job.
   virtual void add_joiner(const core::Member& self, const std::vector<core::MemberId>& seeds) = 0;
   using OnStarted = std::function<void(Result<void>)>;
-  /// Calls JobOptions::on_start, if there is one, with handles to the members of `configuration`,
-  /// near and far, on a thread of this job's. Then calls `on_started` on that thread or, if there
-  /// is no on_start, at once, with an Error if on_start threw. The members that were added answer
+  /// Calls JobOptions::on_start, if there is one, with handles to all members of `configuration`,
+  /// on a thread of this job's. Then calls `on_started` on that thread, with an Error if on_start
+  /// threw. If there is no on_start, calls `on_started` at once. The members that were added answer
   /// questions before they are started. Requires: called at most once.
   virtual void start_own_actors(const core::ConfigurationPtr& configuration,
                                 OnStarted on_started) = 0;
@@ -73,8 +74,8 @@ class LocalJob {
 
   // These functions wait for no member.
 
-  /// Returns the last known report of each member here, and asks the members for new ones. A change
-  /// of a member's state or configuration is known at once, its progress since the call before.
+  /// Returns the last known report of each member here, and asks the members for new ones. A report
+  /// has the member's present state and epoch, but its progress may be as old as the previous call.
   [[nodiscard]] virtual std::vector<actor::MemberReport> reports() = 0;
   /// Returns the latest configuration that a member here knows; null before the first.
   [[nodiscard]] virtual core::ConfigurationPtr configuration() = 0;

@@ -52,8 +52,9 @@ class NodeJobActors {
   NodeJobActors(caf::actor_system& system, std::function<MemberActor()> find_relay)
       : system_(system), find_relay_(std::move(find_relay)) {}
 
-  /// Returns the actors of the configuration that `find_configuration` returns; from now on, own
-  /// actors may ask for those of later ones. Requires: called at most once.
+  /// Returns the actors of the configuration that `find_configuration` returns. From now on, the
+  /// user's own actors may ask for the actors of later configurations. Requires: called at most
+  /// once.
   JobActorsPtr open(std::function<core::ConfigurationPtr()> find_configuration,
                     std::function<void()> stop_job) {
     find_configuration_ = std::move(find_configuration);
@@ -100,7 +101,8 @@ class NodeJobActors {
     return actors;
   }
 
-  /// Spawns the actor that asks `member` or, if that is absent, the member in charge.
+  /// Spawns the actor that asks `member` or, if that is absent, the member that can answer the
+  /// question (RemoteMember).
   MemberHandle spawn(std::optional<core::MemberId> member) {
     return system_.spawn<RemoteMember>(member, find_relay_);
   }

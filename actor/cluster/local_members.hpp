@@ -39,12 +39,14 @@ class LastReport {
     report_.state = actor::MemberReport::State::failed;
     report_.why = why;
   }
-  /// A Pause is sent: until the member has handled it, it does not count as paused.
+  /// Call this when a Pause is sent: until the member has handled that Pause, the member does not
+  /// count as paused.
   void count_pause() {
     const std::lock_guard lock{mutex_};
     ++pauses_sent_;
   }
-  /// Returns false if the member has not answered the last question yet.
+  /// Begins a question to the member, which update() ends. Returns false if the member has not
+  /// answered the last question yet.
   [[nodiscard]] bool begin_question() {
     const std::lock_guard lock{mutex_};
     return !std::exchange(is_asked_, true);
@@ -250,8 +252,9 @@ class LocalMembers {
   std::shared_ptr<std::atomic<std::size_t>> waiting_bytes_ =
       std::make_shared<std::atomic<std::size_t>>(0);
   /// Posts to members what the node's event loop tells them. The loop itself must not, because CAF
-  /// takes a lock to wake an actor: if a thread of the job holds it when it loses its processor,
-  /// the loop would wait until that thread has one again (measured: 50 to 90 ms with 20 busy jobs).
+  /// takes a lock to wake an actor: if a thread of the job loses its processor while it holds the
+  /// lock, the loop would wait until that thread has a processor again (measured: 50 to 90 ms with
+  /// 20 busy jobs).
   EventLoop messenger_{ThreadPriority::members};
 };
 

@@ -39,8 +39,8 @@ class NodeTable {
     return true;
   }
 
-  /// Removes the nodes that are not live, for which `is_known(id)` is false, and that are not
-  /// `in_use`: on which no member of a job runs.
+  /// Removes each node that is not live, for which `is_known(id)` is false, and that is not among
+  /// `in_use`, the nodes on which members of jobs run.
   template <class IsKnown>
   void remove_dead(IsKnown is_known, const std::set<wire::NodeId>& in_use, core::Time now) {
     const std::unique_lock lock{mutex_};

@@ -81,10 +81,10 @@ class PreparedJobs {
   /// Prepares the job on a reader; while too many readers run, the job first waits for one of them
   /// to end. Calls `on_prepared` with the prepared job, at once if the job is prepared already, or
   /// with an Error, for example if this machine does not have the memory for its part of a job on
-  /// `nodes` nodes. Does not call it if forget() is called before. `waiter` is the address that the
-  /// result goes to, empty for this node itself. A second call for the same job and waiter replaces
-  /// the callback of the first one, and starts no second reader. The caller bounds the number of
-  /// jobs.
+  /// `nodes` nodes. Does not call `on_prepared` if forget() is called before. `waiter` is the
+  /// address that the result goes to, empty for this node itself. A second call for the same job
+  /// and waiter replaces the callback of the first one, and starts no second reader. The caller
+  /// bounds the number of jobs.
   void prepare(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes,
                const std::string& waiter, OnPrepared on_prepared) {
     if (const auto job = find(id)) return on_prepared(job);
@@ -166,8 +166,8 @@ class PreparedJobs {
     bool has_ended = false;
     std::jthread thread{};
   };
-  /// The state that readers share with PreparedJobs. A reader that hangs keeps it alive after
-  /// PreparedJobs is destroyed.
+  /// The state that readers share with PreparedJobs. A reader that hangs keeps this state alive
+  /// after PreparedJobs is destroyed.
   struct Readers {
     explicit Readers(EventLoop* event_loop) : loop(event_loop) {}
     std::mutex mutex;

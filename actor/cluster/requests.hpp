@@ -27,7 +27,8 @@ struct Requester {
   std::string client = {};
 };
 
-/// The node that a request is for. If `node` is 0, it is for whichever node has the address.
+/// The node that a request is for. If `node` is 0, the request is for whichever node has the
+/// address.
 struct NodeAddress {
   wire::NodeId node = 0;
   std::string address;

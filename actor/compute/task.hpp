@@ -47,8 +47,8 @@ struct StepInput {
   /// If workers hand in early: the most samples that compute() may use, and a flag; once the flag
   /// is true, compute() returns the update of the samples so far.
   core::Cut cut = {};
-  /// compute() may give it parts of the update early (core::PartsSink). Null if the update must be
-  /// whole.
+  /// compute() may call this function with parts of the update that are complete before the whole
+  /// (core::PartsSink). Null if the update must be given whole.
   std::function<void(core::EarlyParts parts)> take_parts = {};
 };
 

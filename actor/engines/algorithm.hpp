@@ -20,7 +20,8 @@ struct Algorithm {
   /// no hook `stop`: a job ends by its number of steps, its time or a target.
   std::vector<Tensor<T>> tensors;
   Hooks<T> hooks;
-  /// Computes the metrics of the tensors, for evaluations and targets. Absent: there are none.
+  /// Computes the metrics of the tensors, for evaluations and targets. If it is absent, there are
+  /// no metrics.
   std::function<models::Metrics(const Tensors<T>& tensors)> evaluate = {};
 };
 

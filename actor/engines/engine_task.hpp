@@ -25,7 +25,7 @@ class Fetcher {
   }
 
   /// Returns the value of each range of the plan, in its order. Blocks until all owners have
-  /// answered. An Error if one refuses, or does not answer within the timeout.
+  /// answered. Returns an Error if an owner refuses, or does not answer within the timeout.
   [[nodiscard]] Result<std::vector<core::Value>> read(std::span<const core::RangeRows> plan) const;
 
  private:
@@ -105,7 +105,7 @@ class EngineTask final : public Task {
   std::vector<KeyRead<T>> assemble(std::span<const core::Value> values, Scratch& scratch) const;
   /// Checks the updates that the hook `push` returned, and splits them by range.
   Result<core::Update> split_by_range(const std::vector<Update<T>>& updates) const;
-  /// The same for the update of one key; appends its parts to `out`.
+  /// Checks and splits the update of the key at position `key`, and appends its parts to `out`.
   Result<void> split_one_by_range(const Update<T>& update, std::size_t key,
                                   core::Update& out) const;
 

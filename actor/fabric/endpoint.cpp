@@ -68,7 +68,7 @@ Error error_of(Provider provider, const std::string& action, int code) {
                ": " + libfabric()->strerror(code < 0 ? -code : code)};
 }
 
-/// Returns the prefix of the names of this user's processes in the same namespace.
+/// Returns the prefix of the names of the endpoints of all processes in this PID namespace.
 std::string name_prefix() {
   std::array<char, 64> space{};
   (void)::readlink("/proc/self/ns/pid", space.data(), space.size() - 1);
@@ -79,7 +79,8 @@ std::string name_prefix() {
 }
 std::string name_of(pid_t process) { return name_prefix() + std::to_string(process); }
 
-/// Removes the names of endpoints whose processes were killed, which the system keeps in memory.
+/// Removes the names of endpoints whose processes were killed. The system keeps these names, and
+/// the memory behind them, in /dev/shm.
 void remove_dead_names() {
   const std::string prefix = name_prefix();
   std::error_code ignored;
@@ -94,8 +95,9 @@ void remove_dead_names() {
   }
 }
 
-/// An endpoint's memory that the system keeps under its name. A process that writes to it ends with
-/// a signal if the system has no room left.
+/// The least free bytes in /dev/shm with which an endpoint is opened. The system keeps the
+/// endpoint's memory there. A process that writes to this memory ends with a signal if /dev/shm is
+/// full.
 constexpr std::uint64_t shared_bytes_min = std::uint64_t{128} << 20U;
 
 /// Returns an Error if /dev/shm has no room for an endpoint and some others.
@@ -311,8 +313,8 @@ class Endpoint::Impl {
     const bool is_shm = provider_ == Provider::shm;
     for (;;) {
       const auto ended = take_entry();
-      // shm has completed the write already, unless the kernel forbids it. An error of the copy
-      // names no write there.
+      // shm has completed the write already, unless the kernel forbids the copy. An entry for that
+      // error names no write.
       if (ended && (ended->context == &write.context || (is_shm && ended->context == nullptr)))
         return ended->result;
       if ((!ended && is_shm) || Clock::now() > ends_at) return std::nullopt;
@@ -330,7 +332,8 @@ class Endpoint::Impl {
   std::vector<Object<fid_mr>> regions_;
   /// The writes that have timed out and have not ended.
   std::vector<std::unique_ptr<Write>> late_;
-  /// Closed first, which discards the late writes: then nothing reads their memory any more.
+  /// Declared last so that it is closed first. This discards the late writes, so that nothing reads
+  /// their memory any more.
   Object<fid_ep> endpoint_;
 };
 

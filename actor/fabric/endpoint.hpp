@@ -56,14 +56,14 @@ class Endpoint {
 
   /// Adds another endpoint. Returns its number, which write() takes.
   [[nodiscard]] Result<std::uint64_t> add(const std::string& name);
-  /// Gives back what this process holds of an endpoint that add() has added, if the provider is
-  /// shm. Writes of other providers may still be in flight.
+  /// Releases the resources of an endpoint that add() has added, if the provider is shm. Does
+  /// nothing under other providers, because their writes may still be in flight.
   void remove(std::uint64_t peer);
 
-  /// Writes `bytes` to `to` and `offset` behind it. Returns when all bytes are there. Waits for at
-  /// most `timeout`; the provider shm never waits. A write that has timed out reads `bytes` until
-  /// the provider ends it or this endpoint is closed; until then `owner` is kept. Without an owner,
-  /// `bytes` must outlive this endpoint.
+  /// Writes `bytes` to the memory `to`, from byte `offset` of it on. Returns when all bytes are
+  /// there. Waits for at most `timeout`; the provider shm never waits. A write that has timed out
+  /// reads `bytes` until the provider ends it or this endpoint is closed; until then `owner` is
+  /// kept. Without an owner, `bytes` must outlive this endpoint.
   [[nodiscard]] WriteResult write(std::uint64_t peer, std::span<const std::byte> bytes,
                                   std::shared_ptr<const void> owner, const RemoteMemory& to,
                                   std::uint64_t offset,

@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* file_name = "libfabric.so.1";
 
-/// Keeps the handlers of the signals that libraries of libfabric's providers handle once they are
-/// loaded.
+/// Saves the process's handlers of the signals below, and restores them when it is destroyed:
+/// libraries of libfabric's providers replace the handlers when they are loaded.
 class KeptHandlers {
  public:
   KeptHandlers() {

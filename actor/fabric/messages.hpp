@@ -6,7 +6,7 @@
 ///     one flag of 8 bytes for each slot, 64 bytes apart, padded to 4096 bytes; then the slots
 ///
 /// The writer writes a payload into a free slot, then the sequence number of the write into the
-/// slot's flag, and then tells the receiver by a ticket.
+/// slot's flag, and then sends the receiver a ticket.
 #pragma once
 
 #include <cstddef>
@@ -74,12 +74,13 @@ struct Ticket {
   std::uint64_t sequence = 0;
   std::uint32_t length = 0;
   std::uint16_t slot = 0;
-  /// The entry by which it was written. The writer uses one entry at a time.
+  /// The index, in Offer::entries, of the entry through which the payload was written. The writer
+  /// uses one entry at a time.
   std::uint16_t entry = 0;
 };
 
-/// Says which slots are free again, and which entry was drained (progress()): `entries_max` for
-/// none.
+/// Says which slots are free again (one bit for each), and the index of the entry that was drained
+/// by Endpoint::progress(), or `entries_max` if none was.
 struct Release {
   std::uint64_t slots = 0;
   std::uint16_t drained = entries_max;

@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds wait_time{20};
 struct Slots {
   std::unique_ptr<Region> region;
   std::function<void()> on_free;
-  /// The number of freed slots from which on the writer is told.
+  /// Once this many slots are freed, on_free() is called and collect() returns a Release.
   int told_from = 1;
   /// One bit for each slot.
   std::atomic<std::uint64_t> freed = 0;

@@ -25,7 +25,7 @@ struct RegionReaderOptions {
   SlotLayout layout = {};
   /// The writer, if it is on this host.
   std::optional<ProcessClaim> writer = std::nullopt;
-  /// Called when enough slots are free again that the writer should be told, on the thread that
+  /// Called when so many slots are free again that collect() returns a Release, on the thread that
   /// freed the last of them. Must be callable as long as a payload is held.
   std::function<void()> on_free = [] {};
 };
@@ -58,7 +58,8 @@ class RegionReader {
   /// flag is another than the ticket's sequence number.
   [[nodiscard]] Result<Payload> take(const Ticket& ticket);
 
-  /// Returns what the writer should be told; nothing if that can wait.
+  /// Returns a Release to be sent to the writer, with the slots that are free again; nullopt while
+  /// these are less than a quarter of all slots.
   [[nodiscard]] std::optional<Release> collect();
 
   /// True unless the writer is a process of this host that has ended.
@@ -72,8 +73,8 @@ class RegionReader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The bytes of all regions of this process that are mapped, also of those that a reader has left.
-/// Thread-safe.
+/// The bytes of all regions of this process that are mapped, with those that outlive their reader
+/// because a payload is held. Thread-safe.
 [[nodiscard]] std::size_t mapped_bytes();
 
 }  // namespace starling::fabric

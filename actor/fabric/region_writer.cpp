@@ -65,7 +65,8 @@ class RegionWriter::Impl {
   }
 
   void begin() {
-    // A write that has timed out could still come, after the flag of a payload.
+    // note() records a write that has timed out, after which this writer is broken: the write could
+    // still come later, and overwrite the flag of a payload.
     for (WritableEntry& entry : entries_) (void)note(write_flag(entry, 0, 0, begin_time_max));
   }
 
@@ -128,7 +129,8 @@ class RegionWriter::Impl {
     std::size_t used = 0;
   };
 
-  /// Moves to the other entry if this one cannot take so many writes before it is drained.
+  /// Returns true if the current entry can take `writes` more writes before it is drained. If it
+  /// cannot, but another entry can, makes that one the current entry and returns true.
   bool has_entry(std::size_t writes) {
     const auto fits = [&](const WritableEntry& entry) {
       return provider_ != Provider::shm || entry.used + writes <= Endpoint::writes_max;

@@ -17,9 +17,9 @@ namespace starling::flow {
 namespace {
 
 constexpr std::size_t block_bytes_min = std::size_t{64} << 10U;
-/// Records without bytes fill no block.
+/// A block also ends after this many records, because records that take no bytes never fill one.
 constexpr std::uint64_t block_records_max = std::uint64_t{1} << 20U;
-/// One call of the system reads no more.
+/// The most bytes of one read().
 constexpr std::size_t read_bytes_max = std::size_t{1} << 30U;
 
 /// Stands before the bytes of each block. The last block has no bytes and no records.

@@ -114,7 +114,7 @@ CheckpointSearch find_checkpoint(const std::string& folder, CheckpointIdentity i
   } else if (!exists(search.path)) {
     OutputFolder::remove_abandoned(search.path);
     search.token = OutputFolder::new_token();
-    // Tells before the records are computed that they cannot be written.
+    // Finds out before the records are computed whether they can be written.
     if (const auto output = open_checkpoint(search); !output) search.error = output.error().message;
   } else if (auto manifest = read_manifest(search.path); !manifest) {
     search.error = manifest.error().message;
@@ -170,7 +170,8 @@ void remove_iterations_before(const std::string& folder, const CheckpointIdentit
     if (!manifest ||
         manifest->identity.fingerprint != identity_of_iteration(start, earlier).fingerprint)
       continue;
-    // A folder of which a part is left is no checkpoint any more.
+    // Removes the manifest first: if only a part of the folder is removed, the rest is no
+    // checkpoint.
     std::filesystem::remove(path + "/" + manifest_name, ignored);
     std::filesystem::remove_all(path, ignored);
   }
@@ -182,7 +183,7 @@ Result<OutputFolder> open_checkpoint(const CheckpointSearch& search) {
 
 CheckpointManifest commit_checkpoint(const CheckpointSearch& search, OutputFolder& output,
                                      Part parts, std::uint64_t records) {
-  // A member that has died may have done it.
+  // A member that has died since may have committed the checkpoint.
   if (exists(search.path))
     if (auto done = read_manifest(search.path); done && done->token == search.token)
       return *std::move(done);

@@ -114,7 +114,8 @@ class PredictChain : public NarrowChain<C> {
     std::vector<typename C::Value> records;
   };
 
-  /// Adds 1 to `record` for each record that the sink has taken.
+  /// Passes the records of the batch, with their predictions, to `sink`. Adds 1 to `record` for
+  /// each record after which the sink wants more. Returns false if the sink wants no more.
   template <class Sink>
   bool give(Batch batch, std::uint64_t& record, const Sink& sink) const {
     const std::vector<float> labels = predictor_.predict(std::move(batch.rows));

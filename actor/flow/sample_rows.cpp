@@ -46,7 +46,7 @@ void check_columns(std::span<const std::uint32_t> columns, std::uint64_t feature
                                 std::to_string(features - 1)};
 }
 
-/// Returns the table of `features` x `x`, whose labels are in `raw`.
+/// Returns the table of the samples in `raw`, whose labels are still those of the set.
 Result<models::Table> label_rows(models::RawTable raw, const TableOptions& options) {
   if (raw.labels.empty()) return Error{"the set has no samples; valid: at least one"};
   raw.source = "samples";

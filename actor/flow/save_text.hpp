@@ -79,7 +79,8 @@ template <class T, class C>
 
 /// Writes each part as a file of a new folder, `FOLDER/part-00000.txt` and so on. The folder
 /// appears when all parts are complete, by one rename; a job that fails leaves nothing behind.
-/// Returns the number of lines.
+/// Returns the number of lines; an Error if the folder exists or cannot be written, or if a task
+/// fails.
 template <class T, class C>
 [[nodiscard]] Result<std::uint64_t> save_text(const Set<T, C>& set, const std::string& folder) {
   auto output = OutputFolder::make(folder);

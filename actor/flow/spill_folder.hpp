@@ -24,7 +24,7 @@ class SpillFolder : public TaskMemory, public std::enable_shared_from_this<Spill
   /// A 64th of the memory, so that the buffers of up to 32 threads take half of it.
   [[nodiscard]] std::size_t buffer_bytes() const override { return memory_max_ / 64; }
 
-  /// The bytes of memory that are reserved, and those that files have now.
+  /// The bytes of memory that are reserved now, and the bytes of disk that files take now.
   [[nodiscard]] std::size_t memory_used() const { return memory_used_; }
   [[nodiscard]] std::uint64_t disk_used() const { return disk_used_; }
   /// The bytes that were written to all files.

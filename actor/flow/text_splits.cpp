@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t read_bytes = std::size_t{256} << 10U;
 /// The longest line; the reader of gzip files has the same limit.
 constexpr std::size_t line_bytes_max = std::size_t{256} << 20U;
-/// UTF-8's, which the reader of gzip files skips too.
+/// The byte order mark of UTF-8, which the reader of gzip files skips too.
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 /// Reads a plain file from any offset.
@@ -123,7 +123,8 @@ void remove_line_end(std::string& line) {
 void read_plain(const TextSplit& split, const LineSink& sink) {
   const TextFile file{split.path};
   std::string line;
-  // The line that the piece before began is not ours; it ends at the first LF from begin - 1 on.
+  // A line that begins in the previous piece belongs to that piece. It ends at the first LF from
+  // begin - 1 on.
   LineScanner scanner{file, split.begin > 0 ? split.begin - 1 : 0};
   std::uint64_t line_at = 0;
   run_located(

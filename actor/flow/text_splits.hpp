@@ -1,4 +1,4 @@
-/// Text files as the parts of a data set. Reading blocks; any thread, one part each.
+/// Text files as the parts of a data set. The functions block while they read files. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -7,13 +7,13 @@ namespace starling::actor {
 namespace {
 
 /// Returns, for each stage of the action, whether the action computes it, even if no output is
-/// lost. The other stages are those whose outputs an earlier action has kept, and what these were
-/// made of.
+/// lost. The other stages are those whose outputs an earlier action has kept, and the stages that
+/// only these read.
 std::vector<bool> stages_to_run(const core::Action& action) {
   std::vector<bool> runs(action.stages.size(), false);
   if (runs.empty()) return runs;
   runs[action.last()] = true;
-  // Readers come after what they read.
+  // Each stage comes after the stages that it reads.
   for (std::size_t id = runs.size(); id-- > 0;) {
     if (action.is_kept[id] && action.names[id].action < action.id) runs[id] = false;
     if (runs[id])

@@ -23,17 +23,18 @@ class FlowCounter {
   /// If there are more different descriptions of stages, the rest count as "other stages".
   static constexpr std::size_t totals_max = 256;
 
-  /// The program of a member has begun an action. Members begin the same actions, so only the first
-  /// call for each action counts.
+  /// Call this when the program of a member has begun an action. Members begin the same actions, so
+  /// only the first call for each action counts.
   void begin(const core::Action& action, const flow::Plan& plan);
-  /// A member computes a task. Once it has its output, with these counts.
+  /// Call begin_task() when a member here begins to compute a task, and end_task() with the task's
+  /// counts once the member has its output.
   void begin_task(const core::PartName& task, core::Time now);
   void end_task(const core::PartName& task, const flow::TaskCounts& counts, core::Time now);
-  /// A member has been excluded, and its outputs are gone.
+  /// Call this when a member here has been excluded: its outputs are gone.
   void lose_outputs();
-  /// The coordinator, which is a member here, has learned that a part was computed.
+  /// Call this when the coordinator is a member here, and has learned that a part was computed.
   void note_done(const core::PartName& task);
-  /// A member here has become the coordinator after another.
+  /// Call this when a member here has become the coordinator in place of another member.
   void take_over();
 
   /// Returns the counts so far, without the node's id.
@@ -55,7 +56,7 @@ class FlowCounter {
     std::set<flow::Part> known_done = {};
   };
 
-  /// Returns the stage of a task of the latest action; null if the task belongs to another one.
+  /// Returns the stage of a task of the latest action; null if the task belongs to another action.
   [[nodiscard]] CurrentStage* find(const core::PartName& task);
   [[nodiscard]] std::size_t total_of(const flow::StageDescription& description);
   [[nodiscard]] static double seconds_of(const CurrentStage& stage);
@@ -64,7 +65,7 @@ class FlowCounter {
   /// How many actions have begun, and the stages of the last one.
   core::ActionId actions_ = 0;
   std::vector<CurrentStage> stages_;
-  /// Their `seconds` lack those of the latest action.
+  /// The sums over all actions; their `seconds` do not include the latest action.
   std::vector<core::StageTotals> totals_;
   std::uint64_t parts_again_ = 0;
   bool has_taken_over_ = false;

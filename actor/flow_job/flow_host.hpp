@@ -141,7 +141,7 @@ class FlowHost : public FlowMemberActor::base {
       program_->start(self());
     const auto seen = std::pair{core_.state(), core_.configuration()};
     if (seen == published_) return;
-    // The first coordinator is in charge before any task is given out.
+    // In epoch 1, the coordinator takes over from no other member.
     const core::ConfigurationPtr& known = core_.configuration();
     if (known && known->coordinator == core_.self().id && known->epoch > 1 && !was_in_charge_)
       job_context_->counter.take_over();
@@ -178,7 +178,7 @@ class FlowHost : public FlowMemberActor::base {
   requires requires(core::OutputStore& store, const Drop& drop) { store.execute(drop); }
   void execute(const Drop& drop) { store_->execute(drop); }
   void execute(const core::ActionEnded& ended) {
-    // Others have computed what its tasks here still compute.
+    // Other members have computed the parts that tasks of this action still compute here.
     *action_ended_ = true;
     if (!ended.error.empty())
       program_->end_action(Error{ended.error});
@@ -229,7 +229,8 @@ class FlowHost : public FlowMemberActor::base {
   core::MemberCore core_;
   std::vector<core::Envelope> outgoing_;
   std::optional<std::pair<Core::State, core::ConfigurationPtr>> published_;
-  /// True once the action that the program has begun last has ended. Its tasks end then, too.
+  /// True once the action that the program has begun last has ended. The tasks of this action that
+  /// still run here then end early.
   std::shared_ptr<std::atomic<bool>> action_ended_;
   /// True if the program waits for the outputs of the last stage.
   bool gathers_ = false;

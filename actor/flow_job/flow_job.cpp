@@ -21,7 +21,7 @@ void FlowHost::execute(const core::RunTask& run_task) {
         std::make_shared<core::OutputStore::RunnableTask>(store_->make_task(run_task, is_stopped));
   });
   if (fault) return give(core::TaskEnded{run_task.task, "cannot begin: " + *fault, {}});
-  // The pool ends before the context does.
+  // The pool ends before the context does, so the task may use a plain pointer to the context.
   job_context_->pool->submit([runnable, name = run_task.task, to = self(),
                               context = job_context_.get(),
                               counted = program_->begin_task()](Scratch&) mutable {

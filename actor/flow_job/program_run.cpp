@@ -14,12 +14,13 @@ void ProgramRun::start(FlowMemberActor member) {
 }
 
 void ProgramRun::run_program() {
-  // start() holds the lock until `thread_` is set.
+  // Waits until `thread_` is set: start() holds the lock until then.
   { const std::lock_guard lock{mutex_}; }
   const auto begin = std::chrono::steady_clock::now();
   Result<wire::FlowResult> result = Error{"failed"};
   auto fault = run_catching([&] {
-    // The engine must not keep this object alive: its owner waits for this thread.
+    // The engine must not keep this object alive, because the object's destructor waits for this
+    // thread.
     const std::shared_ptr<flow::Runner> runner{std::shared_ptr<void>{}, this};
     const flow::MapReduce engine = flow::MapReduce::over(options_->engine, runner, memory_);
     result = options_->program(engine);

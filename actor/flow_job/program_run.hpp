@@ -30,8 +30,8 @@ class ProgramRun final : public flow::Runner, public std::enable_shared_from_thi
 
   /// Starts the program. Requires: called once.
   void start(FlowMemberActor member);
-  /// Counts a task of the program's action until the returned object is destroyed. The program
-  /// does not go on before, because the functions of tasks may use what it has on its stack.
+  /// Counts a task of the program's action until the returned object is destroyed. The program does
+  /// not go on before that, because the functions of tasks may use what it has on its stack.
   [[nodiscard]] std::shared_ptr<const void> begin_task();
   /// Ends the action in which the program waits, with its results.
   void end_action(Result<std::vector<flow::Output>> outputs);
@@ -40,7 +40,7 @@ class ProgramRun final : public flow::Runner, public std::enable_shared_from_thi
   /// Waits until the program has returned, after cancel(). Not to be called by the program.
   void end();
 
-  /// Returns the result of a program that has returned without an error.
+  /// Returns the result of the program once it has returned without an error; else nullopt.
   [[nodiscard]] std::optional<wire::FlowResult> result() const;
 
   Result<std::vector<flow::Output>> run(const flow::StagePtr& last) override;
@@ -62,7 +62,7 @@ class ProgramRun final : public flow::Runner, public std::enable_shared_from_thi
   /// Absent before the program starts, and after end().
   std::optional<FlowMemberActor> member_;
   bool is_cancelled_ = false;
-  /// How many objects of begin_task() there are.
+  /// The number of objects that begin_task() has returned and that are not destroyed yet.
   std::size_t tasks_ = 0;
   /// The results of the current action, once it has ended.
   std::optional<Result<std::vector<flow::Output>>> outputs_;

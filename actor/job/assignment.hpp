@@ -21,7 +21,7 @@ struct Assignment {
   core::ApplierPtr applier;
   /// The state of each range when the job starts.
   std::vector<core::RangeState> initial_states;
-  /// How the training data is dealt; without samples if the job has none.
+  /// How the training data is dealt; `samples` is 0 if the job deals none.
   core::DealOptions deal = {};
 };
 

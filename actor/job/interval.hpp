@@ -11,21 +11,21 @@ namespace starling::actor {
 
 /// The kinds of intervals of a worker.
 enum class Activity : std::uint8_t {
-  /// It has not begun its first step.
+  /// The worker has not begun its first step.
   start,
-  /// It chooses which ranges it reads.
+  /// The worker chooses which ranges it reads.
   plan,
   read,
-  /// Its step is computed, or waits for a thread that computes it.
+  /// The worker's step is computed, or waits for a thread that computes it.
   compute,
-  /// Its update is held back: by an injected delay, or because the worker is a straggler.
+  /// The worker's update is held back: by an injected delay, or because the worker is a straggler.
   delay,
   write,
-  /// It waits at the barrier or, if the exchange is the barrier, for its update to count.
+  /// The worker waits at the barrier or, if the exchange is the barrier, for its update to count.
   wait,
-  /// It begins no step until samples or work are dealt anew.
+  /// The worker begins no step until samples or work are dealt anew.
   hold,
-  /// Its computation waits until a checkpoint of the job is read from the nodes.
+  /// The worker's computation waits until a checkpoint of the job is read from the nodes.
   pause
 };
 constexpr Activity last_of(Activity) { return Activity::pause; }
@@ -41,7 +41,8 @@ constexpr Activity last_of(Activity) { return Activity::pause; }
 }
 
 struct Interval {
-  /// Times since the job started; on nodes, since it started on the worker's node, by its clock.
+  /// Times since the job started; on nodes, since it started on the worker's node, by that node's
+  /// clock.
   core::Time from{};
   core::Time to{};
   /// The step that the worker makes, counted from 1; the step that it has finished if it waits at
@@ -52,7 +53,7 @@ struct Interval {
   Activity activity = Activity::start;
 };
 
-/// An interval and whose it is.
+/// An interval, and the worker whose interval it is.
 struct WorkerInterval {
   core::MemberId worker = 0;
   Interval interval;

@@ -84,8 +84,9 @@ class JobRunner {
     }
     run_to_end();
     Outcome outcome = outcome_->wait();
-    // Waits for the pool's running computations, and discards waiting ones. Workers of a failed
-    // job, which are not stopped yet, may submit more, which are discarded too, or run brief ones.
+    // Waits for the pool's running computations, and discards waiting ones. Workers of a failed job
+    // are not stopped yet: computations that they submit now are discarded too, but they may run
+    // brief ones themselves.
     job_context_->pool->close();
     actor::post(directory_->observer, actor::quit_atom_v);
     for_each_member([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
@@ -189,7 +190,7 @@ class JobRunner {
     return actor;
   }
 
-  /// Returns the options of all members, but for `self`.
+  /// Returns the options that are the same for all members; the caller sets `self`.
   core::MemberOptions member_options() const {
     core::TrainingOptions training =
         training_options(options_, *job_context_->task, applier_, layout_, initial_states_);
@@ -223,7 +224,7 @@ class JobRunner {
 };
 
 /// Refuses states that are not those of all ranges of the layout, for example because they are of
-/// another model, or because another number of owners has divided it differently. Requires:
+/// another model, or because another number of owners has divided the model differently. Requires:
 /// check_initial_states().
 Result<void> check_fits(const core::Layout& layout, const core::Applier& applier,
                         std::size_t workers, const std::vector<core::RangeState>& states) {

@@ -126,7 +126,7 @@ struct Target {
 [[nodiscard]] bool reached(const Target& target, const models::Metrics& metrics);
 
 /// Called with the state of every range, to save it. If batches are dynamic or workers hand in
-/// early, it gets the last deals too, the latest one last.
+/// early, the callback gets the last deals too, the latest one last.
 using OnCheckpoint = std::function<void(const std::vector<core::RangeState>&,
                                         const std::vector<std::shared_ptr<const core::Deal>>&)>;
 
@@ -269,8 +269,8 @@ void reset_ledgers(std::vector<core::RangeState>& states, const JobOptions& opti
 
 /// The number of owners of a job in one process: servers or peers.
 [[nodiscard]] std::size_t owner_count(const JobOptions& options);
-/// Returns how many of the model's `ranges` configurations place: none if the job's exchange has no
-/// owners. Requires: the exchange is known.
+/// Returns the number of ranges in a configuration of the job, whose model has `ranges` ranges: all
+/// of them, or 0 if the job's exchange has no owners. Requires: the exchange is known.
 [[nodiscard]] std::size_t placed_ranges(const JobOptions& options, std::size_t ranges);
 /// The number of owners that a job on several nodes is to have, if there are as many nodes.
 [[nodiscard]] std::size_t requested_owner_count(const JobOptions& options);

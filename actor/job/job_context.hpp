@@ -55,7 +55,7 @@ struct JobContext {
   LatestDeals deals;
   /// In one process, if workers hand in early: when they have visited samples; else null.
   std::unique_ptr<SampleVisits> visits;
-  /// Records what the workers do; null if nobody wants to know.
+  /// Records what the workers do; null if that is not to be recorded.
   Timeline* timeline = nullptr;
   /// On nodes: where the workers' intervals go; null in one process.
   std::shared_ptr<TraceBuffer> trace_buffer;

@@ -319,7 +319,7 @@ class MemberHost : public actor::MemberActor::base {
   [[nodiscard]] core::CopyHash copy_hash() const;
   /// Returns the value of MemberReport::departed.
   [[nodiscard]] std::vector<core::WorkerProgress> departed_workers() const;
-  /// On a node: tells the node this member's state.
+  /// On a node: passes this member's state to the node.
   void publish();
   /// Returns the states of the ranges that this member is primary of, as ReadRanges asks for them.
   [[nodiscard]] std::vector<core::RangeState> read_primary_ranges(const actor::ReadRanges& request);
@@ -329,7 +329,8 @@ class MemberHost : public actor::MemberActor::base {
     caf::typed_response_promise<core::Answer> promise;
     core::Time forget_at{};
   };
-  /// A question that was not answered for this time is forgotten; who asked it has given up.
+  /// A question that was not answered for this time is forgotten; the actor that asked it has given
+  /// up by then.
   static constexpr core::Time forget_questions_after = std::chrono::seconds{60};
 
   /// The hash of the copy that report() has hashed last.
@@ -386,7 +387,8 @@ class MemberHost : public actor::MemberActor::base {
   /// Why the member cannot go on; empty if it can.
   std::string failure_;
   std::uint64_t question_count_ = 0;
-  /// By number. This actor forgets them by time, and the core by their number.
+  /// The questions without an answer, by number. This actor forgets a question after
+  /// `forget_questions_after`; the core forgets the oldest ones if there are too many.
   std::map<std::uint64_t, AskedQuestion> questions_;
 };
 

@@ -20,8 +20,8 @@ namespace starling::actor {
 /// True if the job saves checkpoints of complete rounds: if it saves checkpoints and runs under
 /// bsp.
 [[nodiscard]] bool saves_rounds(const JobOptions& options);
-/// Returns the request for the first checkpoint after `round`. Each owner has this
-/// request when it is spawned, because it needs it before the first push. Requires: saves_rounds().
+/// Returns the request for the first checkpoint after `round`. Each owner has this request when it
+/// is spawned, because the owner needs the request before the first push. Requires: saves_rounds().
 [[nodiscard]] core::Snapshot first_checkpoint_request(const JobOptions& options, core::Step round);
 
 /// The observer. Its phases:
@@ -107,7 +107,8 @@ class ObserverHost : public actor::ObserverActor::base {
   const JobOptions& options_;
   Deliver deliver_;
   actor::DirectoryPtr directory_;
-  /// The answer to own actors; null if there are no own actors.
+  /// The answer to the user's own actors when they ask for the job's actors; null if the job has no
+  /// on_start.
   actor::JobActorsPtr actors_;
 
   Phase phase_ = Phase::running;

@@ -17,11 +17,11 @@ namespace starling::actor {
 /// The visits of all workers of a job in one process. Thread-safe.
 class SampleVisits {
  public:
-  /// 8 bytes of memory a sample.
+  /// Takes 8 bytes of memory for each sample.
   explicit SampleVisits(std::size_t samples) : visited_at_(samples) {}
 
-  /// A worker has computed the first `count` samples of `share`. Requires: `share.taken`; `now` is
-  /// the time since the job started.
+  /// Records that a worker has computed the first `count` samples of `share`. Requires:
+  /// `share.taken` is set; `now` is the time since the job started.
   void add(const core::WorkShare& share, std::size_t count, core::Time now) {
     thread_local std::vector<std::uint32_t> samples;
     share.order->batch_after(share.index, *share.taken, samples);
@@ -44,7 +44,7 @@ class SampleVisits {
 
  private:
   mutable std::mutex mutex_;
-  /// By sample.
+  /// The time of the last visit of each sample.
   std::vector<core::Time> visited_at_;
   core::Time longest_{};
 };

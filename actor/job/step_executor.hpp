@@ -1,7 +1,8 @@
-/// Executes the steps of a worker: runs the job's code on the compute pool or, if it is brief, on
-/// the actor's thread unless that receives messages, too, and holds each update back for the job's
-/// injected delay. If workers hand in early, the delay comes before the computation: it stands for
-/// computing, so its elapsed part says how many samples the worker would have processed.
+/// Executes the steps of a worker: runs the job's code on the compute pool, or on the actor's
+/// thread if the code is brief and that thread is not a network thread, and holds each update back
+/// for the job's injected delay. If workers hand in early, the delay comes before the computation:
+/// it stands for computing, so its elapsed part says how many samples the worker would have
+/// processed.
 #pragma once
 
 #include <algorithm>
@@ -83,10 +84,10 @@ class StepExecutor {
         });
   }
 
-  /// Computes a step, and sends `self` the update as Computed. Sends parts of it before as
-  /// PartsComputed, unless an injected delay or a straggler's slowdown holds updates back. Then,
-  /// while the update and the next values are in flight, the pool's thread prefetches the next
-  /// step's data, unless other work waits for a thread.
+  /// Computes a step, and sends `self` the update as Computed. Sends parts of the update as
+  /// PartsComputed before that, unless an injected delay or a straggler's slowdown holds updates
+  /// back. Then, while the update and the next values are in flight, the pool's thread prefetches
+  /// the next step's data, unless other work waits for a thread.
   void compute(const MemberActor& self, core::Compute& compute) {
     const bool on_pool = job_context_->pool->has_threads() && !runs_inline(*compute_heuristic_);
     const std::shared_ptr<Task>& task = job_context_->task;
@@ -168,10 +169,11 @@ class StepExecutor {
   }
 
   /// Makes the worker hand in what it has of the step after `step`. A running computation ends with
-  /// the current micro-batch, unless an injected delay came before it: the delay stood for all of
-  /// its samples. A deferred computation is cut to the samples begun so far, at least one, and its
-  /// delay to theirs. Returns the end of that delay, at which the caller must call take_delayed();
-  /// nullopt if nothing was deferred, or if the delay is over already.
+  /// the current micro-batch, unless an injected delay came before it: that delay stood for
+  /// computing all of its samples. A deferred computation is cut to the samples begun so far, at
+  /// least one, and its delay to the delay of these samples. Returns the end of that delay, at
+  /// which the caller must call take_delayed(); nullopt if nothing was deferred, or if the delay is
+  /// over already.
   std::optional<core::Time> hand_in(core::Step step) {
     if (hand_in_ && computed_step_ == step && !was_delayed_) hand_in_->store(true);
     if (!delayed_compute_ || delayed_compute_->compute.step != step) return std::nullopt;
@@ -265,7 +267,8 @@ class StepExecutor {
     delayed.due_at = due_at;
   }
 
-  /// True if updates of this worker may be held back: early parts would undo that.
+  /// True if updates of this worker may be held back. Such a worker sends no early parts, because
+  /// they would not be held back.
   [[nodiscard]] bool holds_back() const {
     return !std::holds_alternative<laws::None>(job_context_->delay.law()) || slowdown() != 1;
   }
@@ -329,7 +332,7 @@ class StepExecutor {
   /// True if the last computation came after an injected delay.
   bool was_delayed_ = false;
   std::optional<Delayed> delayed_compute_;
-  /// If workers hand in early: tells the last computation that was begun to end.
+  /// If workers hand in early: the flag that ends the computation that was begun last.
   std::shared_ptr<std::atomic<bool>> hand_in_;
   /// The number of steps that the worker had finished when that computation was begun.
   core::Step computed_step_ = 0;

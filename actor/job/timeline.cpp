@@ -24,7 +24,7 @@ Activity WorkerTimeline::activity_of(const core::Worker& worker) {
       return Activity::write;
     case Phase::held:
       return Activity::hold;
-    case Phase::waiting:  // see above
+    case Phase::waiting:  // is_waiting() is true
     case Phase::idle:
     case Phase::entering:  // only on nodes
     case Phase::done:
@@ -39,15 +39,15 @@ void WorkerTimeline::change(const core::Worker& worker, core::Time now) {
   phase_ = worker.phase();
   step_ = worker.step();
   if (phase_ == Phase::idle) return;
-  // A coordinator says only when it lets the worker go on for whom it has waited.
+  // A coordinator does not say for whom a worker waits until it lets that worker go on.
   if (open_.activity == Activity::wait && !open_.awaited) open_.awaited = worker.awaited();
   begin(now, activity_of(worker), phase_ == Phase::waiting ? step_ : step_ + 1);
   open_.awaited = worker.laggard();
   if (phase_ == Phase::done || phase_ == Phase::failed) is_over_ = true;
 }
 
-/// The interval goes on if the worker waits for nobody else than before. Until its first draw is
-/// decided, nobody knows for whom it waits.
+/// The interval goes on if the worker still waits for the same laggard. Until the worker's first
+/// draw is decided, it is not known for whom the worker waits.
 void WorkerTimeline::set_awaited(std::optional<core::MemberId> laggard, core::Time now) {
   if (!laggard || laggard == open_.awaited) return;
   if (open_.awaited) begin(now, Activity::wait, step_);

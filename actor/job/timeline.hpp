@@ -69,7 +69,7 @@ class alignas(64) WorkerTimeline {
 
   std::size_t intervals_max_ = 0;
   std::vector<Interval> intervals_;
-  /// Null in one process.
+  /// Takes the intervals on nodes; null in one process.
   std::shared_ptr<TraceBuffer> buffer_;
   core::MemberId worker_ = 0;
   /// The current interval, whose end is not known yet.
@@ -85,7 +85,7 @@ class alignas(64) WorkerTimeline {
 /// has ended.
 class Timeline {
  public:
-  /// 40 MB of memory.
+  /// This many intervals take 40 MB of memory.
   static constexpr std::size_t intervals_max_default = 1'000'000;
 
   /// The workers share `intervals_max` evenly; each has one interval at least. Requires:

@@ -16,7 +16,7 @@ namespace starling::actor {
 /// that reads does not delay a step.
 class TraceBuffer {
  public:
-  /// 3 MB of memory.
+  /// This many intervals take 3 MB of memory.
   static constexpr std::size_t intervals_max_default = 65'536;
   /// The most intervals that one read() returns.
   static constexpr std::size_t read_max = 8'192;
@@ -41,8 +41,8 @@ class TraceBuffer {
     std::vector<WorkerInterval> intervals;
   };
 
-  /// Returns intervals from number `from` on, or from the oldest one that is kept: the first
-  /// `read_max` of them. Reads may be repeated, and several clients may read.
+  /// Returns intervals from number `from` on, or from the oldest one that is kept if that is later;
+  /// at most `read_max`. Reads may be repeated, and several clients may read.
   [[nodiscard]] Part read(std::uint64_t from) const {
     Part part;
     while (part.intervals.size() < read_max) {

@@ -68,8 +68,8 @@ class Admission {
   Result<void> learn(const Certificate& certificate, UtcSeconds now);
 
   /// Revokes a certificate, even if the certificate is not known yet. Returns the keys that are no
-  /// longer admitted; no keys if the revocation was known. An Error if the cluster did not sign the
-  /// revocation, or if there is no capacity.
+  /// longer admitted; no keys if the revocation was known. Returns an Error if the cluster did not
+  /// sign the revocation, or if there is no capacity.
   Result<std::vector<Key>> revoke(const Revocation& revocation, UtcSeconds now);
   /// Applies many revocations. A refused one does not affect the others.
   MergeResult merge(std::span<const Revocation> revocations, UtcSeconds now);

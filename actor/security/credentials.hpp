@@ -19,10 +19,11 @@ struct Introduction {
   /// True if this answers the receiver's introduction: the sender then has the receiver's
   /// certificate.
   bool is_answer = false;
-  /// Each endpoint draws it when it opens. Another one says that the sender has restarted.
+  /// A random number that each endpoint draws when it opens. A number other than the sender's
+  /// previous one means that the sender has restarted.
   std::uint64_t instance = 0;
-  /// Proves that the certificate's holder sent it, and from which address. A certificate alone
-  /// proves nothing, because certificates are not secret.
+  /// Proves that the certificate's holder sent this message, and from which address. A certificate
+  /// alone proves nothing, because certificates are not secret.
   Proof proof{};
 
   static constexpr auto fields(auto& m) {

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto introduction_valid_for = 10s;
 /// The least time between two introductions to a peer that does not answer.
 constexpr auto introduce_again_after = 200ms;
-/// The most bytes of frames that wait until one peer knows this endpoint.
+/// The most bytes of frames to one peer that wait until the peer knows this endpoint.
 constexpr std::size_t held_bytes_max = std::size_t{1} << 20U;
 /// The most revocations in one frame.
 constexpr std::size_t revocations_per_frame_max = 1000;
@@ -256,9 +256,10 @@ class Endpoint::Core {
           known->held_bytes = 0;
         }
       } else if (has_restarted && last_heard_at_.erase(*peer->key) > 0) {
-        // The peer no longer admits the connections made to it before. One that has not restarted
-        // still does: it introduces itself because it has not heard from this endpoint yet. If this
-        // reset its connections, both could reset each other's without end over long round trips.
+        // The peer no longer admits the connections made to it before. A peer that has not
+        // restarted still does: it introduces itself because it has received nothing from this
+        // endpoint yet. If this endpoint reset its connections to that peer, both could reset each
+        // other's without end over long round trips.
         transport_->forget(*peer);
       }
     }

@@ -32,8 +32,8 @@ struct NodeSecrets {
   /// The node's own key pair; `certificate` is for its public key.
   KeyPair keys{};
   Certificate certificate;
-  /// Certificates that were issued before its own. The node takes the public keys of its seed nodes
-  /// from them.
+  /// Certificates that were issued before `certificate`. The node takes the public keys of its seed
+  /// nodes from them.
   std::vector<Certificate> known;
   std::vector<Revocation> revocations;
 };

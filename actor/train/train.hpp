@@ -78,7 +78,8 @@ class TrainTask final : public Task {
   }
   [[nodiscard]] bool rounds_to_bf16() const override { return rounds_to_bf16_; }
 
-  /// The number of samples in a full batch of one worker or, if batches are dynamic, of all.
+  /// The number of samples in a full batch of one worker or, if batches are dynamic, of all
+  /// workers.
   [[nodiscard]] std::size_t batch_size() const { return gradients_.batch_size(); }
 
   std::vector<core::RangeRows> plan(const StepInput& input) override {
@@ -104,7 +105,7 @@ class TrainTask final : public Task {
 
 /// Makes the assignment that trains `model`. An Error says which option cannot work. The assignment
 /// is the same on every machine that has the same data. Requires: `data` and `test`, which may be
-/// null, outlive it.
+/// null, outlive the assignment.
 template <class M, class D>
 requires models::Model<M, D>
 [[nodiscard]] Result<Assignment> assign_training(const M& model, const D& data,

@@ -43,7 +43,8 @@ struct TrainOptions {
   std::vector<core::RangeState> resume = {};
 };
 
-/// Refuses options of an optimizer, schedule, clip or compression that text could not set.
+/// Returns an Error if the optimizer, schedule, clip or compression has an option that its parse
+/// function refuses, for example a value out of range.
 [[nodiscard]] inline Result<void> check_rules(const TrainOptions& options) {
   if (auto valid = models::parse_optimizer(models::print(options.optimizer)); !valid)
     return std::move(valid).error();

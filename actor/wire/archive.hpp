@@ -47,8 +47,9 @@ struct Attachment {
   std::span<const std::byte> bytes;
 };
 
-/// The most bytes that the tensors of a message in a compact form may take in memory. Messages are
-/// cut so that their tensors fit into a part of a ZeroMQ message without it.
+/// The most bytes that the tensors of a message in a compact form may take in memory. Senders cut
+/// messages so that their tensors would fit into one part of a ZeroMQ message without the compact
+/// form too.
 inline constexpr std::size_t unpacked_bytes_max = std::size_t{8} << 20U;
 
 class Encoder : public cereal::OutputArchive<Encoder, cereal::AllowEmptyClassElision> {

@@ -77,11 +77,11 @@ struct GetJob {
   JobId job = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job); }
 };
-/// Asks for the ranges whose primaries are members here, from `first_range` on, as many as fit.
+/// Asks for ranges whose primary is a member on the receiver, from `first_range` on.
 struct ReadRanges {
   JobId job = 0;
   core::RangeId first_range = 0;
-  /// False: the reply holds the values of the ranges. True: all from which a job can resume.
+  /// False: the reply holds the values of the ranges. True: a job can resume from the reply.
   bool with_optimizer_state = false;
   static constexpr auto fields(auto& m) {
     return std::tie(m.job, m.first_range, m.with_optimizer_state);
@@ -150,7 +150,7 @@ struct Done {};
 struct JobPrepared {
   /// A hash of the data. Nodes with different fingerprints cannot train together.
   std::uint64_t fingerprint = 0;
-  std::uint32_t ranges = 0;  ///< Of the model.
+  std::uint32_t ranges = 0;  ///< The number of ranges of the model.
   static constexpr auto fields(auto& m) { return std::tie(m.fingerprint, m.ranges); }
 };
 /// The reply to SubmitJob: the job has begun.
@@ -359,10 +359,10 @@ struct TraceInterval {
 };
 /// The reply to GetTrace. The intervals of a worker are in the order of time.
 struct TraceIntervals {
-  /// The sender, and when it made this reply, counted as the intervals are.
+  /// The sending node, and the time of this reply, in ns since the job started there.
   NodeId node = 0;
   std::uint64_t now_ns = 0;
-  /// The number of the first interval: more than what was asked for if those before were dropped.
+  /// The number of the first interval; above GetTrace::from if intervals before it were dropped.
   std::uint64_t first = 0;
   std::vector<TraceInterval> intervals;
   static constexpr auto fields(auto& m) { return std::tie(m.node, m.now_ns, m.first, m.intervals); }

@@ -23,10 +23,10 @@ bool begins_with(std::span<const std::byte> head, const auto& prefix) {
 
 /// A peer that has not offered a region is asked again after this time.
 constexpr std::chrono::seconds ask_again_after{5};
-/// A peer whose regions could not be written to twice is asked again after this time more, because
-/// each attempt holds the transport's lock for a while.
+/// If two regions of a peer in a row could not be written to, the peer is asked again this much
+/// later, because each attempt holds the transport's lock for a while.
 constexpr std::chrono::minutes ask_failed_after{5};
-/// The time between two looks for processes that have ended.
+/// The time between two checks whether writers' processes have ended.
 constexpr std::chrono::seconds check_every{1};
 /// The most peers that this process writes to. The provider shm has a table of 256 addresses.
 constexpr std::size_t links_max = 100;

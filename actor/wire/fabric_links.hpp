@@ -4,7 +4,7 @@
 ///     writer    AskRegion      WriterBegun       Ticket (with the head of a message)
 ///     receiver           Offer            RegionReady                              Release
 ///
-/// The prefix of a message whose body was written so:
+/// If the body of a message was written into a region, the message has this form:
 ///
 ///     magic "Sf", version, 0; then the ticket of the write, in 24 bytes; then the message's head
 #pragma once
@@ -37,14 +37,15 @@ namespace starling::wire {
 
 /// Asks the receiver for a region.
 struct AskRegion {
-  /// The address at which the receiver answers. Its key is the sender's.
+  /// The address, without a key, to which the receiver answers. The receiver takes the key from the
+  /// connection on which this message has come.
   std::string address;
   std::string provider;
   fabric::ProcessClaim writer;
 
   static constexpr auto fields(auto& m) { return std::tie(m.address, m.provider, m.writer); }
 };
-/// Says that the receiver gets no region.
+/// Says that the receiver of AskRegion offers no region, and why.
 struct RegionRefused {
   std::string why;
   static constexpr auto fields(auto& m) { return std::tie(m.why); }
@@ -84,7 +85,8 @@ class FabricWriters {
   static Result<std::unique_ptr<FabricWriters>> open(FabricOptions options);
 
   /// Writes the parts into a region of the peer. Returns nothing if they must travel by ZeroMQ:
-  /// they are short, or no slot is free, or the peer has not offered a region. Asks for one then.
+  /// they are short, or no slot is free, or the peer has not offered a region. If the peer has
+  /// offered none, or its region is broken, asks it for a region.
   [[nodiscard]] std::optional<fabric::Ticket> write(const Peer& peer,
                                                     const std::vector<Attachment>& parts);
   [[nodiscard]] bool is_ready(const Peer& peer) const;

@@ -46,18 +46,19 @@ struct IncomingFrame {
 struct FabricOptions {
   /// Absent: all bodies travel by ZeroMQ.
   std::optional<fabric::Provider> provider = std::nullopt;
-  /// Bodies may go to other hosts, without encryption.
+  /// True if bodies may go to other hosts, without encryption.
   bool may_leave_host = false;
   /// The address at which peers reach this transport. Empty: the address at which it listens.
   std::string address = {};
   /// Returns true if the holder of an admitted key may write into this process. Empty: every holder
-  /// may, except of the handshake key. Called on the transport's thread.
+  /// may, except a holder of the handshake key. Called on the transport's thread.
   std::function<bool(const Key&)> is_member = {};
   /// Shorter bodies travel by ZeroMQ.
   std::size_t body_bytes_min = std::size_t{64} << 10U;
   /// The region of each peer. Its slots hold at most TransportOptions::part_bytes_max.
   fabric::SlotLayout layout = {};
-  /// The most bytes of all regions of the process. Peers beyond it send by ZeroMQ.
+  /// The most bytes of all regions of the process. Peers for whose regions no bytes are left send
+  /// by ZeroMQ.
   std::size_t region_bytes_max = std::size_t{1} << 30U;
 };
 

@@ -14,9 +14,9 @@ namespace starling::barrier {
 ///       return 2 * on_pace >= std::ssize(seen);
 ///     });
 ///
-/// Or any function of the paces of the workers that it sees: of their steps, their push times and
-/// the durations of their steps (a barrier over statistics, as in ASYNC: Soori et al.,
-/// arXiv 1907.08526).
+/// A rule may also be any function of the paces of the workers that it sees: of their steps, their
+/// push times and the durations of their steps (a barrier over statistics, as in ASYNC: Soori et
+/// al., arXiv 1907.08526).
 ///
 ///     auto near = Predicate::of_paces("near", [](const Pace& own, std::span<const Pace> others) {
 ///       return std::ranges::all_of(others, [&](const Pace& other) {
@@ -36,7 +36,7 @@ struct Predicate {
   /// The rule's name in text: one word without `:`, `,` and `=`, and not the name of a built-in
   /// barrier. barrier::check refuses other labels.
   std::string label = "predicate";
-  /// One of the two is set.
+  /// Exactly one of `function` and `pace_function` is set.
   std::shared_ptr<const Function> function;
   std::shared_ptr<const PaceFunction> pace_function = nullptr;
 

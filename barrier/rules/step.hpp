@@ -52,15 +52,16 @@ struct Pace {
   std::chrono::nanoseconds pushed_at{};
   /// The time between the worker's last two pushes; 0 if it has not made two.
   std::chrono::nanoseconds interval{};
-  /// True while it waits at its barrier after this push.
+  /// True while the worker waits at its barrier after its last push.
   bool waits = false;
-  /// How long its last step took, from when it was let go on to its push; 0 if that is not known.
+  /// How long the worker's last step took, from the time at which it passed its barrier to its
+  /// push; 0 if that is not known.
   std::chrono::nanoseconds duration{};
   /// A uniform random number in [0, 1), drawn anew at each push.
   double chance = 0;
 
-  /// The worker pushes at `now`, after a step that took `step_time`. `random` is a new random
-  /// number in [0, 1).
+  /// Records that the worker pushes at `now`, after a step that took `step_time`. `random` is a new
+  /// random number in [0, 1).
   void record_push(std::chrono::nanoseconds now, std::chrono::nanoseconds step_time,
                    double random) {
     if (pushed_at.count() > 0) interval = now - pushed_at;

@@ -36,8 +36,8 @@ struct Tuned {
 
   /// The largest sample size.
   static constexpr std::size_t sample_max = 64;
-  /// The largest target of staleness, and the largest s under such a target. Under the others,
-  /// s is 0.
+  /// The largest target of staleness, and the largest s under such a target. Under the other
+  /// measures, s is 0.
   static constexpr Step target_max = 32;
   static constexpr Step staleness_max = 64;
 

@@ -68,14 +68,14 @@ struct FormerStep {
 };
 
 /// Compute the update of the step after `step` from `values`, then call on_update or on_failure.
-/// Parts that are final before may go to on_parts.
+/// Parts of the update that are final earlier may go to on_parts.
 struct Compute {
   Step step;
   /// One value for each range that was read, in the order of the plan.
   std::vector<Value> values;
   WorkShare share = {};
-  /// If workers hand in early: the most samples to compute, the first ones of the share; the number
-  /// of a micro-batch if the worker must hand in already.
+  /// If workers hand in early: the most samples to compute, the first ones of the share; the size
+  /// of a micro-batch (micro_batch_of()) if the worker must hand in already.
   std::uint64_t samples_max = UINT64_MAX;
   /// Present if the barrier moves with the descent of the loss, from the worker's second step on:
   /// the update is to say the descent from this step (descent_from(), engine/work/descent.hpp).
@@ -83,17 +83,17 @@ struct Compute {
 };
 
 /// Returns how many samples of a batch are computed at a time if workers hand in early: an eighth,
-/// rounded up. A worker that is told to hand in ends what it computes at this time, so the others
-/// wait for a sixteenth of its batch on average; in smaller parts, models that multiply matrices
-/// become slower.
+/// rounded up. A worker that is told to hand in finishes the part that it is computing, so the
+/// others wait for a sixteenth of its batch on average. In smaller parts, models that multiply
+/// matrices become slower.
 [[nodiscard]] constexpr std::uint64_t micro_batch_of(std::uint64_t batch) {
   return batch / 8 + (batch % 8 > 0 ? 1 : 0);
 }
 
-/// Returns how many samples of a batch a worker has begun, at least 1, when `passed` of the batch's
-/// time has passed. Where a duration stands for the computation (an injected delay, a simulated
-/// step), a worker that is told to hand in ends the sample at which it is. Requires: batch >= 1 and
-/// length > 0.
+/// Returns how many samples of a batch a worker has begun, at least 1, when `passed` of `length`,
+/// the time that the batch takes, has passed. Where a duration stands for the computation (an
+/// injected delay, a simulated step), a worker that is told to hand in finishes the sample that it
+/// has begun. Requires: batch >= 1 and length > 0.
 [[nodiscard]] inline std::uint64_t samples_begun(std::uint64_t batch, Time passed, Time length) {
   const auto samples = static_cast<double>(batch);
   const double begun = std::ceil(samples * static_cast<double>(passed.count()) /

@@ -99,8 +99,8 @@ struct RangeState {
 
 // --- between workers and the coordinator (steps kept centrally) ---------------------------------
 
-/// Worker to coordinator, and to the members that take its updates if they need it: `step` was the
-/// worker's last.
+/// Worker to coordinator, and to the members that take its updates, if they need this message:
+/// `step` was the worker's last.
 struct Ended {
   MemberId worker;
   Step step;
@@ -112,7 +112,7 @@ struct Ended {
 };
 
 /// Worker to coordinator: all owners hold the worker's update `step`, so the worker's step is now
-/// `step`. The worker asks to go on, or says that it goes on in a run.
+/// `step`. The worker asks to go on, or reports that it goes on in a run (Proceed::until).
 struct Arrived {
   MemberId worker;
   Step step;
@@ -132,7 +132,7 @@ struct Proceed {
   Step until = 0;
   /// The step that all running workers have reached, as far as the coordinator knows.
   Step floor = 0;
-  /// The worker for which the receiver had to wait, at last; nullopt if it did not wait or if the
+  /// The last worker for which the receiver had to wait; nullopt if it did not wait or if the
   /// coordinator does not know.
   std::optional<MemberId> awaited = std::nullopt;
   static constexpr std::string_view name = "proceed";

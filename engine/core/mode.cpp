@@ -11,7 +11,7 @@ namespace {
 /// In the order of Mode's enumerators.
 const std::vector<std::string> mode_names{"central", "hybrid", "peer"};
 
-/// Returns the barriers of which no member must see every worker's step, each followed by a comma.
+/// Returns examples of the barriers that do not need every worker's step, each followed by a comma.
 std::string distributed_barriers(std::size_t workers) {
   std::string text;
   for (const auto& barrier : barrier::descriptions(std::min<std::size_t>(2, workers - 1)))

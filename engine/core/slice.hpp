@@ -127,8 +127,8 @@ struct Slice {
   /// The rows of the range whose elements the slice holds, one row after another; nullptr: the
   /// slice holds the whole range.
   Rows rows;
-  /// True if the elements are floats of which most are 0, or have few digits, as those of
-  /// compressed gradients: they then travel in a compact form (compact.hpp).
+  /// True if the elements are floats of which most are 0, or of which all have 0 in the lower 16
+  /// bits, as in compressed gradients: they then travel in a compact form (compact.hpp).
   bool is_compact = false;
 
   [[nodiscard]] bool empty() const noexcept { return count == 0; }

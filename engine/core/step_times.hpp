@@ -33,8 +33,9 @@ class StepTimes {
   std::size_t count_ = 0;
 };
 
-/// Measures how many samples a worker computes in which time: since the last restart() and, as long
-/// as this was fewer than 4 batches, also between the two restarts before.
+/// Measures how many samples a worker computes in which time: since the last restart() and, until
+/// this is 4 batches, also in the period before it. A restart() after fewer than 4 batches has no
+/// effect.
 class WorkMeter {
  public:
   struct Done {

@@ -42,7 +42,7 @@ std::variant<Ms...> any_of(TypeList<Ms...>);
 template <class M, class List>
 concept IsIn = detail::is_in<M, List>;
 
-/// Concatenates lists, without the types that are in the list already.
+/// Concatenates lists. A type that occurs again is left out.
 template <class... Lists>
 using Concat = typename detail::Concatenation<Lists...>::Type;
 

@@ -37,7 +37,7 @@ struct Update {
 struct EarlyParts {
   /// The update has the parts of all ranges from this one on.
   RangeId first = 0;
-  /// Without its loss.
+  /// The parts that are final, without the loss.
   Update update;
 };
 

@@ -10,8 +10,8 @@ std::vector<Bucket> make_buckets(const Layout& layout, std::size_t count) {
   STARLING_CHECK(count >= 1 && !layout.ranges.empty());
   std::vector<Bucket> buckets;
   auto end = static_cast<RangeId>(layout.ranges.size());
-  // Each of the buckets that are left takes its share of the elements that are left, and leaves a
-  // range to each of the others.
+  // Each of the buckets that are left takes its share of the elements that are left, and leaves at
+  // least one range to each of the others.
   for (std::size_t left = std::min(count, layout.ranges.size()); left > 0; --left) {
     const std::size_t elements = layout.ranges[end - 1].offset + layout.ranges[end - 1].count;
     RangeId first = end - 1;

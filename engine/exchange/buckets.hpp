@@ -29,8 +29,8 @@ inline constexpr std::size_t buckets_max = 64;
 }
 
 /// Cuts the ranges into `count` buckets of about the same size, or into one for each range if there
-/// are fewer. The bucket of the last ranges is the first one, because a backward pass computes the
-/// gradient of the last layer first. Requires: count >= 1, and the layout has a range.
+/// are fewer ranges. The bucket of the last ranges is the first one, because a backward pass
+/// computes the gradient of the last layer first. Requires: count >= 1, and the layout has a range.
 [[nodiscard]] std::vector<Bucket> make_buckets(const Layout& layout, std::size_t count);
 
 /// Returns the number of buckets of a job that names none: one for each MiB, at least 1 and at most

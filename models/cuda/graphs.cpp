@@ -6,7 +6,8 @@
 namespace starling::models::cuda {
 namespace {
 
-/// The most keys; each graph takes memory on the host and the device.
+/// The most keys that a GraphCache holds, because each graph takes memory on the host and the
+/// device.
 constexpr std::size_t entries_max = 16;
 
 }  // namespace

@@ -53,7 +53,7 @@ struct BackwardCall : MicroBatchCall {
   float* dx = nullptr;
   /// The pass adds the layer's gradient to g.
   float* g = nullptr;
-  /// The share of one sample in the batch: 1 / its number of samples.
+  /// The share of one sample in the batch: 1 / (the batch's number of samples).
   float weight = 1;
 };
 
@@ -66,8 +66,8 @@ struct MemoryNeeds {
 class DeviceLayer {
  public:
   virtual ~DeviceLayer() = default;
-  /// Prepares passes with n samples and returns the memory that they need. The caller calls it
-  /// before the first such pass, and never while a step is recorded. May allocate memory and wait.
+  /// Prepares passes with n samples and returns the memory that they need. Must be called before
+  /// the first such pass, and never while a step is recorded. May allocate memory and wait.
   virtual MemoryNeeds prepare(const Context& /*context*/, std::size_t /*n*/,
                               std::size_t /*group_samples*/) {
     return {};

@@ -49,8 +49,8 @@ struct ColumnDescription {
   std::vector<std::pair<std::string, std::size_t>> categories{};
 };
 
-/// Describes the columns that make features, or the features themselves if the table has no
-/// Encoding, which records columns. Returns an empty vector for sparse tables.
+/// Describes the columns that make features, as the table's Encoding records them, or the features
+/// themselves if the table has no Encoding. Returns an empty vector for sparse tables.
 [[nodiscard]] std::vector<ColumnDescription> describe_columns(const Table& table);
 
 }  // namespace starling::models

@@ -14,8 +14,8 @@ namespace starling::models {
 [[nodiscard]] Result<std::shared_ptr<const Encoding>> fit_fill_values(const Table& train);
 
 /// Returns `table` with `encoding`, and with each missing number replaced by its Column::fill.
-/// Replaces none if `encoding` is null or was made without missing=mean. Requires: otherwise
-/// `encoding` has as many features as the table.
+/// Replaces nothing if `encoding` is null or was made without missing=mean, or if the table is
+/// sparse. Requires: in all other cases `encoding` has as many features as the table.
 [[nodiscard]] Table filled(Table table, std::shared_ptr<const Encoding> encoding);
 
 }  // namespace starling::models

@@ -33,7 +33,8 @@ struct ShiftAndDivisor {
 /// constant.
 constexpr double rounding_share = 1e-7;
 
-/// Returns the divisor 1 for a constant column. Divides only, if the column is sparse.
+/// The shift of a sparse column is 0. The divisor of a constant column is 1, except for `minmax` of
+/// a sparse column.
 ShiftAndDivisor fit_column(Scale method, const ColumnStatistics& column, std::size_t rows,
                            bool is_sparse) {
   const double n = static_cast<double>(rows);

@@ -12,7 +12,7 @@
 
 namespace starling::models {
 
-/// The scaling methods.
+/// The scaling methods, as they scale dense features; see fit() for sparse ones.
 enum class Scale {
   none,
   /// Mean 0 and standard deviation 1.
@@ -26,8 +26,8 @@ enum class Scale {
 
 /// Returns the shift and divisor of each feature of `train` for the method `method`; empty for
 /// Scale::none. Sparse features are only divided, by their standard deviation or by their largest
-/// absolute value, so that zeros stay zeros. A feature that is the same in all rows is only
-/// shifted.
+/// absolute value, so that zeros stay zeros. A dense feature that is the same in all rows is
+/// only shifted.
 [[nodiscard]] Scaling fit(Scale method, const Table& train);
 
 /// Returns the labelling of `train` with the shift and divisor for its real targets by the method

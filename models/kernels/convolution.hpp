@@ -1,7 +1,7 @@
 /// Convolutions over batches of images whose channels are last (NHWC), so that a batch is also a
-/// matrix with one pixel in each row. Many threads may call it at once. Each call runs on its
-/// caller's thread alone. With oneDNN, a call allocates outside the arena if all primitives that
-/// exist for its batch size are in use by other calls; later calls reuse them.
+/// matrix with one pixel in each row. Many threads may call one Convolution at once. Each call runs
+/// on its caller's thread alone. With oneDNN, a call allocates new primitives, outside the
+/// arena, if no primitives for its batch size are idle; later calls reuse the new ones.
 #pragma once
 
 #include <cstddef>

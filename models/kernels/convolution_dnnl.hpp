@@ -8,8 +8,8 @@
 
 namespace starling::models {
 
-/// Caches oneDNN's primitives by the batch size n. A call uses its primitives alone, so calls at
-/// the same time have several sets. The arguments are those of Convolution.
+/// Caches oneDNN's primitives by the batch size n. No two calls use the same primitives at the
+/// same time: concurrent calls have different sets. The arguments are those of Convolution.
 class DnnlConvolution {
  public:
   /// Returns null if oneDNN is absent or has no implementation for the shape.

@@ -57,7 +57,7 @@ void tanh(std::span<T> x);
 template <class T>
 void tanh_backward(std::span<const T> y, std::span<T> dy);
 
-/// Computes x_i = exp(x_i). Relative error below 3e-7 in float for x_i in [-87, 88]; smaller
+/// Computes x_i = exp(x_i). In float the relative error is below 3e-7 for x_i in [-87, 88]; smaller
 /// arguments count as -87, larger ones as 88.
 template <class T>
 void exp(std::span<T> x);

@@ -1,4 +1,4 @@
-/// Limits oneDNN to one thread. For source files that call oneDNN only.
+/// Limits oneDNN to one thread. Only for source files that call oneDNN.
 #pragma once
 
 namespace starling::models {

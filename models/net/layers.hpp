@@ -30,7 +30,7 @@ struct LayerKind {
 
 /// Returns the layer that `spec` names, for inputs of shape `input`. Refuses an unknown name or
 /// option and suggests the nearest valid one; refuses an input that does not fit and names a shape
-/// that would.
+/// that would fit.
 template <class T>
 [[nodiscard]] Result<LayerPointer<T>> make_layer(const Spec& spec, const Shape& input);
 

@@ -35,7 +35,8 @@ template <class T>
 class Net {
  public:
   using Scalar = T;
-  /// On the CPU. Other devices compute the whole gradient (NetEngine).
+  /// The net's own kernels call ComputeContext::on_final. A NetEngine computes the whole gradient
+  /// at once and does not call it.
   static constexpr bool has_early_parts = true;
   enum class Loss { softmax, squared, contrastive };
 
@@ -57,7 +58,8 @@ class Net {
   /// Refuses data with another number of features, another kind of label, more classes, or ids that
   /// the embedding lacks.
   [[nodiscard]] Result<void> accepts(const Table& data) const;
-  /// Refuses batches of too few samples for batch normalisation.
+  /// Refuses a number of samples of which the last micro-batch has only one, if the net normalises
+  /// numbers, not channels of pixels, over the batch: one number has no variance.
   [[nodiscard]] Result<void> accepts_batch(std::size_t samples) const;
 
   /// Adds the gradient to g and returns the mean loss; see model.hpp.
@@ -114,8 +116,8 @@ class Net {
   void allocate_derivatives(MicroBatchState& state, Arena& arena) const;
   /// Returns the memory that holds the derivative of the loss by value number `value` of the plan.
   [[nodiscard]] std::span<T> derivative(const MicroBatchState& state, std::size_t value) const;
-  /// A micro-batch is the first one of its batch if the gradient is zero before it, and the last
-  /// one if the gradient is final after it.
+  /// The place of a micro-batch in its batch. The gradient is zero before the first micro-batch,
+  /// and final after the last one.
   struct MicroBatchPlace {
     bool is_first;
     bool is_last;

@@ -16,13 +16,14 @@ class NetEngine {
  public:
   virtual ~NetEngine() = default;
 
-  /// Adds the gradient to g, which is zero on entry, and returns the mean loss; real targets stay
-  /// scaled. `seed` determines the random draws. Throws if the device fails.
+  /// Adds the gradient to g, which is zero on entry, and returns the mean loss. If the data has
+  /// real targets, the loss is that of the scaled targets (Labelling). `seed` determines the random
+  /// draws. Throws if the device fails.
   virtual double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                           std::uint64_t seed) const = 0;
-  /// Returns the sums of loss and metric over the batch; real targets stay scaled. Writes the
-  /// scores [batch.size() x Net::outputs()] to `out` unless `out` is empty. Throws if the device
-  /// fails.
+  /// Returns the sums of loss and metric over the batch; for real targets, those of the scaled
+  /// targets. Writes the scores [batch.size() x Net::outputs()] to `out` unless `out` is empty.
+  /// Throws if the device fails.
   virtual Accumulator evaluate(std::span<const T> w, const Table& data, Batch batch,
                                std::span<T> out) const = 0;
 };

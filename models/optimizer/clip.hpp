@@ -1,6 +1,6 @@
 /// Gradient clipping. To add a clip rule, write a file in clips/, include it here and name it in
-/// Clip; for devices, add an overload in models/cuda/kernels/update.hpp. Plain values and
-/// functions; any thread may call them on memory of its own.
+/// Clip; for devices, add an overload of bounds_of() in models/cuda/kernels/update.hpp. Plain
+/// values and functions; any thread may call them on memory of its own.
 #pragma once
 
 #include <span>

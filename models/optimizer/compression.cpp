@@ -91,7 +91,8 @@ void TopK::compress(std::span<const float> g, std::span<float> residual,
   axpy(1.0F, g, residual);
   std::ranges::fill(sent, 0.0F);
   if (residual.empty()) return;
-  // 57 % of 10,000 is 5699.999... as a double.
+  // Adds 1e-6, because rounding may make the product too small: 57 % of 10,000 is 5699.999... as a
+  // double.
   const double exact = share * static_cast<double>(residual.size()) + 1e-6;
   const auto count = std::clamp<std::size_t>(static_cast<std::size_t>(exact), 1, residual.size());
   std::vector<float> sizes(residual.size());
@@ -99,7 +100,8 @@ void TopK::compress(std::span<const float> g, std::span<float> residual,
   const auto last = sizes.begin() + static_cast<std::ptrdiff_t>(count - 1);
   std::ranges::nth_element(sizes, last, std::ranges::greater{});
   const float least = *last;
-  // All larger ones are sent, and of those that equal the least one as many as are left.
+  // Sends all elements with a larger absolute value than `least`, and `equal_left` of those whose
+  // absolute value is `least`.
   std::size_t equal_left = static_cast<std::size_t>(std::count(sizes.begin(), last + 1, least));
   for (std::size_t i = 0; i < residual.size(); ++i) {
     const float size = std::abs(residual[i]);

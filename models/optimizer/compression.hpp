@@ -25,7 +25,7 @@ using Compression = std::variant<NoCompression, TopK, Threshold, Bf16>;
 /// Returns text that parse_compression reads back to the same value.
 [[nodiscard]] std::string print(const Compression& compression);
 
-/// Returns true if workers send less than their whole gradients.
+/// Returns true unless workers send their whole gradients, as NoCompression does.
 [[nodiscard]] bool compresses(const Compression& compression);
 /// Returns true if an update contains only a few elements, and the others wait in the residual.
 [[nodiscard]] bool sends_sparse(const Compression& compression);

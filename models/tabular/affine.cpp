@@ -18,8 +18,8 @@ bool are_adjacent(Batch batch) {
   return true;
 }
 
-/// Adds the product of one row and the weights to z. Called for dense rows only
-/// if the layer has one output (RowReader).
+/// Adds the product of one row and the weights to z. Requires: the row is sparse, or the layer has
+/// one output.
 template <class T>
 void add_row_product(const Table& table, std::size_t row, std::span<const T> w, std::span<T> z) {
   if (table.is_sparse()) {
@@ -30,7 +30,8 @@ void add_row_product(const Table& table, std::size_t row, std::span<const T> w, 
   }
 }
 
-/// Adds the outer product of one row and dz to the weights' gradient dw.
+/// Adds the outer product of one row and dz to the weights' gradient dw. Requires: the row is
+/// sparse, or the layer has one output.
 template <class T>
 void add_row_outer(const Table& table, std::size_t row, std::span<const T> dz, std::span<T> dw) {
   if (table.is_sparse()) {

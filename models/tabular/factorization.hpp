@@ -29,8 +29,9 @@ class Factorization {
   static constexpr std::string_view summary =
       "matrix factorisation for (user, item) -> rating: mf[:rank=16,users=U,items=I]";
 
-  /// Reads `mf[:rank=R,users=U,items=I]`. By default users and items are one more than the largest
-  /// id in `data`; set them if the test data may hold larger ids.
+  /// Reads `mf[:rank=R,users=U,items=I]`. By default the number of users is one more than the
+  /// largest user id in `data`, and likewise for items; set both if the test data may hold larger
+  /// ids.
   static Result<Factorization> parse(const Spec& spec, const Table& data);
   [[nodiscard]] std::string print() const;
 

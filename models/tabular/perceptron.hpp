@@ -76,7 +76,7 @@ class Perceptron {
   [[nodiscard]] std::size_t layers() const { return widths_.size() - 1; }
   [[nodiscard]] Workspace make_workspace(const Table& data, std::size_t batch_size,
                                          Arena& arena) const;
-  /// Returns layer l of the parameter vector or of its gradient.
+  /// Returns layer l, which counts from 0, of the parameter vector or of its gradient.
   template <class U>
   [[nodiscard]] Affine<U> layer(std::span<U> w, std::size_t l) const;
   /// Fills work.hidden and writes the last layer's outputs to `last_outputs`.

@@ -11,8 +11,8 @@
 namespace starling::program {
 namespace {
 
-/// Refuses a trace with a worker so slow, or so many steps of it, that all workers together would
-/// make too many.
+/// Refuses advice whose simulation takes too long: while the slowest worker makes
+/// `advice.options.steps` steps, all workers together would make more than `updates_max` updates.
 Result<void> check_work(const Advice& advice) {
   double updates = 0;
   std::size_t slowest = 0;

@@ -22,8 +22,9 @@ struct AdviseOptions {
   /// The barriers to compare.
   std::vector<barrier::Barrier> barriers{};
   /// The virtual time of a run, in steps of the slowest worker. Even bsp needs about 80 to
-  /// reach the loss at the small rate.
+  /// reach `loss_goal` at `small_rate` (noisy_quadratic.hpp).
   std::uint64_t steps = 150;
+  /// The first seed. Each barrier is run under `seeds` consecutive seeds.
   std::uint64_t seed = 1;
   std::uint64_t seeds = 10;
   /// The number of runs at the same time.
@@ -33,12 +34,14 @@ struct AdviseOptions {
 /// The figures of all barriers on a recorded cluster.
 struct Advice {
   AdviseOptions options{};
+  /// By worker: its name, the number of its recorded steps, and its figures.
   std::vector<std::string> names{};
   std::vector<std::size_t> steps{};
   std::vector<RecordedFigures> workers{};
+  /// The virtual time of a run.
   core::Time horizon{};
   std::vector<BarrierFigures> barriers{};
-  /// By the order of `measures`; absent if no barrier reached the loss.
+  /// The best barrier by each of `measures`, in their order; absent if no barrier reached the loss.
   std::array<std::optional<Winner>, measures.size()> winners{};
 
   [[nodiscard]] const std::optional<Winner>& winner(Measure measure) const {

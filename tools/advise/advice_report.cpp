@@ -68,8 +68,8 @@ std::string figures_text(const BarrierFigures& barrier, std::size_t rate) {
                      percent_text(barrier.waiting_share.mean), barrier.staleness.mean);
 }
 
-/// Compares the winner at a learning rate with the strictest barrier, and names the equally good
-/// ones.
+/// Compares the winner at a learning rate with the strictest barrier, and names the barriers that
+/// are equally good.
 std::string reason(const Advice& advice, const std::optional<Winner>& winner, std::size_t rate) {
   if (!winner) return "no barrier reaches the loss; more --steps may show which one does.";
   const BarrierFigures& best = advice.barriers[winner->barrier];
@@ -97,8 +97,8 @@ std::string reason(const Advice& advice, const std::optional<Winner>& winner, st
   return text;
 }
 
-/// True if the barrier bounds how far apart the workers get. One that samples all others does as it
-/// does over all workers.
+/// Returns true if the barrier bounds how far apart the workers get. A sampled barrier whose sample
+/// contains all other workers counts as the same barrier without sampling.
 bool bounds_spread(barrier::Barrier barrier, std::size_t workers) {
   if (barrier::seen_workers(barrier, workers - 1) + 1 == workers) barrier.sample.reset();
   return barrier::spread_bound(barrier).has_value();

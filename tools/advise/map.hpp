@@ -43,8 +43,10 @@ struct MapOptions {
   std::vector<double> jitters{0.05, 0.3, 1};
   /// The virtual time of a run, in mean steps of the slowest worker.
   std::uint64_t steps = 150;
+  /// The first seed. Each barrier is run under `seeds` consecutive seeds.
   std::uint64_t seed = 1;
   std::uint64_t seeds = 3;
+  /// The number of runs at the same time.
   std::size_t threads = 1;
 };
 

@@ -11,6 +11,7 @@ namespace starling::program {
 namespace {
 
 constexpr std::array<double, 4> curvatures{1, 0.3, 0.1, 0.03};
+/// The standard deviation of a gradient's noise at the curvature 1.
 constexpr double noise_sd = 0.02;
 constexpr std::size_t parameter_count = curvatures.size() * learning_rates.size();
 

@@ -27,17 +27,17 @@ inline constexpr std::array<double, 2> learning_rates{small_rate, large_rate};
 /// The loss that a run is to reach, as a share of the loss at the start.
 inline constexpr double loss_goal = 0.01;
 
-/// Returns the job of a worker that learns all copies. The noise depends on `seed`, the worker's
-/// id and its step. An update has the weight that it has in training: 1 / `workers`, unless the
-/// updates of a step are applied together.
+/// Returns the job of a worker that learns all copies. The noise depends on `seed`, the worker's id
+/// and its step. An update has the weight that it has in training: 1 / the number of workers,
+/// unless the updates of a step are applied together; then their mean is applied.
 [[nodiscard]] sim::Job quadratic_job(std::uint64_t seed);
 
 /// Returns the parameters with which the job starts.
 [[nodiscard]] std::vector<double> initial_parameters();
 
 /// Returns for each rate the loss of a model, as a share of the loss at the start; not a finite
-/// number if the parameters have become too large. Requires: the values of a range of
-/// quadratic_job().
+/// number if the parameters have become too large. Requires: `parameters` are the values of the
+/// only range of quadratic_job().
 [[nodiscard]] std::array<double, learning_rates.size()> losses(std::span<const double> parameters);
 
 }  // namespace starling::program

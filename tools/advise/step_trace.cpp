@@ -66,7 +66,7 @@ class CsvReader {
 
   StepTrace trace_;
   std::map<std::string, std::size_t> index_;
-  /// By worker.
+  /// The last step of each worker, by the worker's index in `trace_`.
   std::vector<std::uint64_t> last_step_;
 };
 

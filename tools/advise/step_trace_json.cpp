@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns true for the name of an interval of which a step consists.
+/// Returns true if `name` is the name of an activity that is part of a step.
 bool is_of_step(std::string_view name) {
   for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(actor::last_of(actor::Activity{})); ++i)
     if (const auto activity = static_cast<actor::Activity>(i); actor::name_of(activity) == name)
@@ -62,8 +62,8 @@ class StepSums {
     return true;
   }
 
-  /// Returns the steps of each worker that are complete. `lacks_ends`: the last step of each worker
-  /// may not be.
+  /// Returns the complete steps of each worker. The last step of an incarnation may be incomplete.
+  /// It is left out if another incarnation follows in the same process, or if `lacks_ends`.
   [[nodiscard]] StepTrace trace(bool lacks_ends) const {
     StepTrace trace;
     for (const auto& [worker, processes] : rows_) {
@@ -80,7 +80,8 @@ class StepSums {
   }
 
  private:
-  /// Intervals of a worker follow each other, unless some are missing between them.
+  /// In microseconds. If at least this much time lies between two intervals of a worker, others are
+  /// missing between them.
   static constexpr double gap_min_us = 0.01;
 
   /// The intervals of one incarnation of a worker in one process.
@@ -88,7 +89,8 @@ class StepSums {
     std::map<std::uint64_t, double> microseconds{};
     /// The steps before and after a gap, or at which the row begins without a `start`.
     std::set<std::uint64_t> incomplete{};
-    /// When its last interval ended, and of which step that was.
+    /// The end of its last interval, in microseconds, and the last step of which it has an
+    /// interval.
     std::optional<double> end{};
     std::uint64_t step = 0;
   };
@@ -114,7 +116,7 @@ class StepSums {
   std::map<std::uint64_t, std::map<std::uint64_t, std::vector<Row>>> rows_;
 };
 
-/// Returns a text of the description of the job; empty if there is none.
+/// Returns the text at `key` in the description of the job; empty if there is none.
 std::string text_of(const Json& job, const char* key) {
   const auto at = job.find(key);
   return at != job.end() && at->is_string() ? at->get<std::string>() : std::string{};

@@ -43,7 +43,8 @@ class RunStatistics {
 
   /// The losses of the model that was read last.
   [[nodiscard]] const auto& last_losses() const noexcept { return losses_; }
-  /// Returns the times from which on the losses were small, if they were before `end_s`.
+  /// Returns for each learning rate the time, in seconds, from which on the loss was at most
+  /// `loss_goal`; absent if there is none up to `end_s`.
   [[nodiscard]] auto seconds_to_goal(double end_s) const {
     auto seconds = seconds_to_goal_;
     for (auto& time : seconds)

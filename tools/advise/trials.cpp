@@ -126,7 +126,8 @@ std::vector<barrier::Barrier> barriers_to_compare(std::size_t workers, core::Mod
     const std::size_t sample = std::min<std::size_t>(2, is_central ? others - 1 : others);
     barriers.push_back(barrier::sampled(barrier::Bsp{}, sample));
     barriers.push_back(barrier::sampled(barrier::Ssp{3}, sample));
-    // Not tuned:progress: the job learns with two learning rates at once, and it would follow one.
+    // tuned:progress is left out: the job learns with two learning rates at once, and this barrier
+    // would follow only one.
     using enum barrier::Tuned::Measure;
     barriers.push_back({barrier::Tuned{.measure = waiting, .target = 0.05}});
     barriers.push_back({barrier::Tuned{.measure = staleness, .target = 3}});

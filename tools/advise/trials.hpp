@@ -44,14 +44,14 @@ struct BarrierFigures {
 };
 [[nodiscard]] BarrierFigures figures_of(const BarrierTrials& trials);
 
-/// By what barriers are compared.
+/// The measure by which barriers are compared.
 enum class Measure {
   /// The most updates win.
   updates,
   /// The least stale updates win, among the barriers with at least 90 % of the most updates;
   /// without this bound, bsp would always win.
   staleness,
-  /// The shortest times to the loss win.
+  /// The shortest time until the loss is at most `loss_goal` wins.
   seconds_at_small_rate,
   seconds_at_large_rate,
 };
@@ -71,8 +71,9 @@ struct Winner {
   /// The indices of the other barriers that are within `equal_within` of the best one.
   std::vector<std::size_t> equals{};
 };
-/// Returns the winner by a measure; absent if no barrier reached the loss. Among barriers that are
-/// equally good, the one with the least stale updates wins, and then the first.
+/// Returns the winner by a measure; absent if no barrier reached the loss or, by the number of
+/// updates, if none made an update. Among barriers that are equally good, the one with the least
+/// stale updates wins, and then the first.
 [[nodiscard]] std::optional<Winner> winner_of(std::span<const BarrierFigures> barriers,
                                               Measure measure);
 

@@ -1,4 +1,5 @@
-/// The command line of `starling bench` and of its subcommands `kernels` and `train`.
+/// The command line of `starling bench` and of its subcommands `kernels`, `train` and
+/// `collectives`.
 #pragma once
 
 #include "starling/tools/job/settings_commands.hpp"

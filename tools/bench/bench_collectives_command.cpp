@@ -33,8 +33,8 @@ std::size_t times_of(std::uint64_t bytes) {
   return std::clamp<std::uint64_t>((std::uint64_t{64} << 20U) / bytes, 1, 200);
 }
 
-/// The all-reduces of one repeat. `runs` says how to run each of them. `collectives` has its size
-/// and its algorithm, without times yet, in the same order.
+/// The all-reduces of one repeat. `runs` says how to run each of them. `collectives` has the size
+/// and the algorithm of each, in the same order, and no times yet.
 struct CollectivePlan {
   std::vector<CollectiveRun> runs;
   std::vector<MeasuredCollective> collectives;

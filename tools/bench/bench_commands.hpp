@@ -48,15 +48,16 @@ struct BenchTrainOptions {
 struct BenchCollectivesOptions {
   /// The processes. At least 2.
   std::uint64_t members = 4;
-  /// The lengths of the vectors, and the algorithms as collective::parse_algorithm() reads them; at
-  /// least one of each.
+  /// The lengths of the vectors, in bytes; and the algorithms as collective::parse_algorithm()
+  /// reads them. At least one of each.
   std::vector<std::uint64_t> bytes{};
   std::vector<std::string> algorithms{};
   /// The number of measurements, of which the median is shown.
   std::uint64_t repeats = 5;
   bool json = false;
-  /// Absent: all bodies travel by ZeroMQ. Otherwise messages are encrypted, and long bodies are
-  /// written into the memory of the other process.
+  /// The provider of one-sided writes. Absent: all message bodies travel by ZeroMQ, without
+  /// encryption. Otherwise messages are encrypted, and long bodies are written into the memory of
+  /// the other process.
   std::optional<fabric::Provider> fabric = std::nullopt;
 };
 /// Measures all-reduces among processes on this machine, over TCP. Returns job_failed if a process

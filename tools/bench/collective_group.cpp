@@ -41,7 +41,7 @@ constexpr auto lost_check_interval = std::chrono::milliseconds{200};
 /// The group never changes.
 constexpr core::Epoch epoch = 1;
 
-/// True once the process of another member has said that it failed, or has ended.
+/// True once the process of another member has reported a failure, or has ended.
 using HasLostMember = std::function<bool()>;
 
 /// Cuts a vector as training jobs do.
@@ -50,7 +50,7 @@ core::SumSlices cut(const CollectiveRun& run) {
   return core::cut_sum(run.schedule, bytes, core::ExchangeOptions{}.window);
 }
 
-/// Returns the window with which all of the runs can do.
+/// Returns the smallest window of the runs, which all of them can use.
 std::uint32_t window_of(const std::vector<CollectiveRun>& runs) {
   std::uint32_t window = UINT32_MAX;
   for (const CollectiveRun& run : runs) window = std::min(window, cut(run).slice_window);
@@ -62,7 +62,8 @@ class Member {
  public:
   Member(Rank self, std::uint32_t window) : self_(self), executor_({.window = window}) {}
 
-  /// Listens at a free port of the loopback. With a provider, has keys.
+  /// Listens at a free port of the loopback. With a provider, the member makes its own keys and
+  /// accepts all others.
   [[nodiscard]] Result<void> open(std::optional<fabric::Provider> provider) {
     wire::TransportOptions options;
     if (provider) {
@@ -119,7 +120,8 @@ class Member {
     execute(std::move(effects), lock);
   }
 
-  /// Sends messages without the lock, and stores the result.
+  /// Sends messages, and stores the result if there is one. Requires: the caller holds `lock`,
+  /// which this function releases while it sends.
   void execute(collective::Effects<float> effects, std::unique_lock<std::mutex>& lock) {
     for (auto& effect : effects)
       if (auto* completed = std::get_if<collective::Completed<float>>(&effect)) {
@@ -156,7 +158,7 @@ class Member {
   std::unique_ptr<wire::Transport> transport_;
 };
 
-/// Runs all collectives at a member. Returns the mean times.
+/// Runs all collectives at a member. Returns the mean time of each run, in seconds.
 Result<std::vector<double>> run_at(Member& member, Rank self,
                                    const std::vector<CollectiveRun>& runs, bool has_fabric,
                                    const HasLostMember& has_lost_member) {
@@ -275,8 +277,8 @@ class Children {
   std::vector<Connection> connections_;
 };
 
-/// Runs in a child: tells its address, learns those of all, runs the collectives, and says "done",
-/// or why not.
+/// Runs in a child: sends its address, receives the addresses of all members, runs the collectives,
+/// and sends "done" or the reason of its failure.
 void run_child(const Connection& parent, Rank self, std::size_t members,
                const std::vector<CollectiveRun>& runs, std::optional<fabric::Provider> provider) {
   Member member{self, window_of(runs)};
@@ -317,7 +319,7 @@ Result<std::vector<double>> run_collectives(std::size_t members,
     for (const std::string& address : addresses)
       if (!child.send(address)) return Error{"a process of the collective has ended"};
   member.connect(addresses);
-  // A child says "done", or why it failed. It may be done before this process is.
+  // A child sends "done" or the reason of its failure. It may be done before this process is.
   std::optional<Error> failure;
   const auto take_answer = [&](const Connection& child) {
     const auto answer = child.receive();

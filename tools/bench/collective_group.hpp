@@ -18,14 +18,14 @@ struct CollectiveRun {
   /// Requires: it passes collective::check().
   collective::Schedule schedule;
   std::size_t elements = 0;
-  /// How often it runs, at least 1.
+  /// The number of times that it runs, at least 1.
   std::size_t times = 1;
 };
 
-/// Runs all of them, in this order, among so many members. Returns for each run the mean wall time
-/// of a collective at member 0, in seconds. Returns an Error if a process cannot be started, if a
-/// member does not answer for a minute, or if a sum is wrong. Requires: the caller's process has no
-/// other thread, because it forks; members >= 1.
+/// Runs all of `runs`, in this order, among `members` members. Returns for each run the mean wall
+/// time of a collective at member 0, in seconds. Returns an Error if a process cannot be started,
+/// if a member does not answer for a minute, or if a sum is wrong. Requires: the caller's process
+/// has no other thread, because it forks; members >= 1.
 /// With a provider, the members write long bodies into each other's memory.
 [[nodiscard]] Result<std::vector<double>> run_collectives(
     std::size_t members, const std::vector<CollectiveRun>& runs,

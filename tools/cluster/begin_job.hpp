@@ -28,7 +28,7 @@ struct JobTarget {
 struct BeginOptions {
   /// The name that the user gave the job; empty for one that is chosen here.
   std::string name;
-  /// True if no program follows the job: then begin_job() says that it has begun.
+  /// True if no program follows the job: then begin_job() prints the name of the job on stdout.
   bool must_detach = false;
   bool is_json = false;
   bool is_quiet = false;
@@ -39,8 +39,8 @@ struct BegunJob {
   int code = 0;
 };
 /// Submits a job under its name, and waits until it has begun. `access` then has the node that
-/// accepted the job as its seed node. `settings` are those that nodes receive, without a name that
-/// is chosen here. Prints errors. Requires: a GracefulStop exists.
+/// accepted the job as its seed node. `settings` are those that nodes receive; they lack `name` if
+/// `options.name` is empty. Prints errors. Requires: a GracefulStop exists.
 [[nodiscard]] Result<BegunJob> begin_job(Access& access, const JobTarget& target,
                                          wire::JobSettings settings, const BeginOptions& options);
 

@@ -35,7 +35,7 @@ constexpr std::size_t figures_max = 32;
 /// A job that runs a flow, and how it is followed.
 struct FollowedFlow {
   wire::JobId id = 0;
-  /// Its result is empty until it has ended.
+  /// Its time, stages and workers are set once the flow has ended.
   RunInfo info;
   std::chrono::nanoseconds wait_for_nodes{};
   FlowWatcher::OnLeave on_leave = FlowWatcher::OnLeave::stop_job;
@@ -127,8 +127,8 @@ bool is_path(const FlowEntry& flow, const Setting& setting) {
   });
 }
 
-/// Returns the files that a flow reads whose settings nodes have. If this program does not have the
-/// flow, they lack the files that its own options name.
+/// Returns the files that the flow of a job reads. `settings` are those that nodes have. If this
+/// program does not have the flow, leaves out the files that the flow's own options name.
 std::vector<std::string> files_of_job(const Registry& registry, const wire::JobSettings& settings) {
   const std::vector<FlowEntry> flows = all_flows(registry);
   const auto flow = std::ranges::find(flows, actor::setting_of(settings, "flow"), &FlowEntry::name);

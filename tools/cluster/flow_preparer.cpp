@@ -83,8 +83,8 @@ std::uint64_t hash_of_program() {
 constexpr std::uint64_t unreadable_file = UINT64_MAX;
 
 /// Returns a hash of all that must be the same on all nodes: the program, the settings, the sizes
-/// of the files, and which files are skipped. Returns an Error if a file cannot be read, and must
-/// be.
+/// of the files, and which files are skipped. Returns an Error if a file cannot be opened, unless
+/// the flow skips unreadable files and another file can be opened.
 Result<std::uint64_t> fingerprint_of(const SubmittedFlow& flow, const Settings& settings) {
   std::uint64_t sum = hash_of_program();
   const auto add = [&sum](std::uint64_t hash) { sum = mix(sum ^ hash); };

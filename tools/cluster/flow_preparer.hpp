@@ -17,7 +17,7 @@ inline constexpr std::string_view own_option_prefix = "flow.";
 
 /// Returns the settings that are sent to nodes: without those that only the program which follows
 /// the job uses, and with the flow's name and the number of its members. `token` is a word that no
-/// other job has.
+/// other job has: 1 to 64 small letters and digits.
 [[nodiscard]] wire::JobSettings flow_to_wire(const FlowEntry& flow, const Settings& settings,
                                              const std::string& token);
 

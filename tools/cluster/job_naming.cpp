@@ -9,8 +9,8 @@
 namespace starling::program {
 namespace {
 
-/// The most characters of the model's text that become part of a job's name, and also of the
-/// data's.
+/// The most characters of the text of the model, and of that of the data, that become part of a
+/// job's name.
 constexpr std::size_t part_length_max = 24;
 
 bool may_stand_in_name(char c) {

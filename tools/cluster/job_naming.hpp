@@ -8,8 +8,8 @@
 
 namespace starling::program {
 
-/// Returns the beginning of a job's name: from its model, if it names one, and data, such as
-/// "softmax-digits"; or from its flow and its first file, such as "wordcount-corpus".
+/// Returns the beginning of a job's name: from its model, if the settings name one, and its data,
+/// such as "softmax-digits"; or from its flow and its first file, such as "wordcount-corpus".
 [[nodiscard]] std::string name_stem(const wire::JobSettings& settings);
 
 /// Returns `stem`, a hyphen and a number: one more than the highest number of such a name in

@@ -15,8 +15,8 @@
 namespace starling::program {
 namespace {
 
-/// Returns a hash of the data, the resumed state, and what a job without these settings gets: its
-/// model and its length.
+/// Returns a hash of the data, the resumed state, the model and the number of steps. The settings
+/// of a job may leave the last two to defaults.
 std::uint64_t fingerprint_of(const PreparedRun& prepared) {
   std::uint64_t hash = program::fingerprint(prepared.data.train) ^
                        program::fingerprint(prepared.resolved.options.resume);

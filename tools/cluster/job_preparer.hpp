@@ -21,9 +21,9 @@ namespace starling::program {
 /// or is one that is never sent to nodes.
 [[nodiscard]] Result<Settings> from_wire(const wire::JobSettings& received);
 
-/// Returns the function that a node calls to prepare a job. It reads the data and makes the model;
-/// of a flow, it opens the files (flow_preparer.hpp).
-/// Requires: `registry` outlives that function and the prepared jobs.
+/// Returns the function that a node calls to prepare a job. For training, that function reads the
+/// data and makes the model; for a flow, it opens the files (flow_preparer.hpp). Requires:
+/// `registry` outlives the function and the prepared jobs.
 [[nodiscard]] actor::JobPreparer job_preparer(const Registry& registry);
 
 }  // namespace starling::program

@@ -62,8 +62,8 @@ double updates_of(const wire::JobRecord& job) {
   return summary_figure(job, "updates").value_or(static_cast<double>(updates));
 }
 
-/// True if the job has run a flow: actor::summary_of() describes it. A model could have this name,
-/// but then the job has made updates.
+/// Returns true if the job has run a flow: its description by actor::summary_of() begins with
+/// `flow`. A model could have this name, but then the job has made updates.
 bool is_flow(const wire::JobRecord& job) {
   return job.description.starts_with("flow ") && updates_of(job) == 0;
 }

@@ -107,8 +107,9 @@ std::string with_name(std::string text, const std::string& name) {
   return text;
 }
 
-/// Returns the beginning of a shell script: a `case` on the command line of process $p, and the
-/// pattern of the node of `host`, open for the commands. There is no such process: it is ''.
+/// Returns the beginning of a shell script: a `case` on the command line of process $p, up to the
+/// pattern that matches the node of `host`. The caller appends the commands for that pattern. If
+/// there is no process $p, the command line is ''.
 std::string case_of_node(const Host& host) {
   return "case \"$(tr '\\000' ' ' 2>/dev/null </proc/${p:-none}/cmdline)\" in *' node --listen '" +
          quoted_for_shell(host.address) + "' '*) ";

@@ -18,8 +18,8 @@ constexpr auto reply_timeout = 5s;
 /// Longer than the 30 s for which a node hands over at most.
 constexpr auto leave_timeout = 35s;
 
-/// Returns the state of the node that was asked to leave, as the first other live node knows it
-/// that answers. If none does, a node that no longer answers counts as one that has left.
+/// Returns the state of the node that was asked to leave, as the first other live node that answers
+/// knows it. If no other node answers, the leaving node counts as left once it no longer answers.
 core::NodeState state_of(Access& access, const wire::NodeStatus& leaving) {
   for (const core::NodeRecord& other : leaving.others) {
     if (!core::is_live(other.state)) continue;

@@ -173,7 +173,7 @@ Result<int> logs_command(const Settings& settings) {
     }
     auto code = write_stdout(text_of(*lines, *job), done);
     if (!code || *code != done) return code;
-    // The lines of one node were asked for, and it has sent none.
+    // The user asked for the lines of one node, which has not answered.
     const bool is_failed = reader.has_silent_nodes() && !text_of(settings, "node").empty();
     if (!follows) return is_failed ? job_failed : done;
     if (wait_for_interrupt_until(std::chrono::steady_clock::now() + follow_interval)) return done;

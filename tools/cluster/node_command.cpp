@@ -44,8 +44,8 @@ constexpr std::chrono::milliseconds default_handover = 2s;
 constexpr auto requested_handover = 30s;
 constexpr auto refused_handover = 2s;
 
-/// After the handover, the process waits for this time until its threads have ended their steps and
-/// their reading of data.
+/// After the handover, the process waits at most this time until its threads have ended their steps
+/// and their reading of data.
 constexpr auto shutdown_timeout = 700ms;
 
 /// Ends the process after `time`, even if it is still computing a step or reading data: both may
@@ -183,7 +183,7 @@ Result<void> set_limits(const Settings& settings, actor::JobLimits& limits) {
   return {};
 }
 
-/// Sets how the node writes tensors into the memory of others.
+/// Sets how the node writes tensors into the memory of other nodes.
 Result<void> set_fabric(const Settings& settings, security::EndpointOptions& network) {
   const std::string location = location_of(settings, "fabric");
   const std::string text = location.empty() ? "none" : text_of(settings, "fabric");

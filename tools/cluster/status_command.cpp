@@ -85,7 +85,8 @@ std::string configuration_line(const JobSnapshot& job) {
       latest.coordinator ? fmt::format(", the coordinator is {}", *latest.coordinator) : "");
 }
 
-/// Returns lines about the stage of a flow that runs, and about lost parts; empty for other jobs.
+/// Returns lines about the running stage of a flow and about recomputed parts; empty for other
+/// jobs, and before the flow has begun.
 std::string stage_lines(const JobSnapshot& job) {
   if (!job.is_flow() || !job.stages.has_begun()) return {};
   std::string text;
@@ -170,7 +171,7 @@ void add_configuration(nlohmann::ordered_json& json, const ClusterSnapshot& snap
   json["configuration"] = job.configuration->epoch;
   if (!job.is_flow()) json["ranges"] = range_count(job);
   if (job.is_flow()) {
-    // It has no model.
+    // A flow has no model.
   } else if (job.configuration->ranges.empty()) {
     // No range has owners: each worker keeps the whole model.
     json["whole_copies"] = whole_copies(job);

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds poll_interval = 200ms;
 
-/// Returns the settings with `from` under the name that the connection to a cluster has elsewhere.
+/// Returns the settings with `from` renamed to `to`, the name of this option in other commands.
 Settings connection_of(Settings settings) {
   for (Setting& setting : settings)
     if (setting.key == "from") setting.key = "to";
@@ -58,7 +58,7 @@ Result<StepTrace> collect(Access& access, wire::JobId id, std::chrono::nanosecon
   // The first poll asks only the seed node, and learns the others from it.
   (void)follower.poll();
   if (auto report = follower.poll(true); !report) return std::move(report).error();
-  // The intervals that the nodes have kept of the time before do not count.
+  // Discards the intervals that the nodes have kept from before the recording.
   for (bool is_full = true; is_full; collector.discard()) {
     collector.collect_rest(follower.answering_nodes());
     is_full = collector.traces().is_full();
@@ -78,7 +78,7 @@ Result<StepTrace> collect(Access& access, wire::JobId id, std::chrono::nanosecon
   }
   collector.collect_rest(follower.answering_nodes());
   const Trace trace = trace_of(collector);
-  // A worker that was restarted on another node has rows in both.
+  // A worker that was restarted on another node has rows in the traces of both nodes.
   std::map<core::MemberId, RecordedWorker> workers;
   for (const TraceProcess& process : trace.processes)
     for (const TraceRow& row : process.rows) {

@@ -11,7 +11,8 @@
 
 namespace starling::program {
 
-/// The options `from`, `job`, `record`, `keys` and `insecure`, for the group `group` of the help.
+/// Returns the options `from`, `job`, `record`, `keys` and `insecure`, for the group `group` of the
+/// help.
 [[nodiscard]] std::vector<KeyDescription> recording_options(const char* group);
 
 /// The steps of a job, and its name.
@@ -20,9 +21,9 @@ struct RecordedSteps {
   StepTrace trace;
 };
 /// Records the steps of the job that the options name, for the time of `record`, or until the job
-/// ends. Blocking. If the node does not answer, prints the error and returns
-/// nothing. Returns an Error if there is no such job, if its steps are of different sizes, or if a
-/// worker has made too few.
+/// ends. Blocking. If no node answers, prints the error and returns nothing. Returns an Error if
+/// there is no such job, if the job runs a flow, or if check_recorded_job() or check_step_trace()
+/// refuses the job or its steps.
 [[nodiscard]] Result<std::optional<RecordedSteps>> record_steps(const Settings& settings);
 
 }  // namespace starling::program

@@ -54,7 +54,7 @@ Result<int> stop_command(const Settings& settings) {
   const JobSnapshot& job = snapshot.jobs.at(id);
   const bool has_begun = job.state() != wire::JobState::preparing;
   const bool must_drop = !location_of(settings, "drop").empty();
-  // Nodes would note that the job was stopped.
+  // A job that is done is not asked to stop, because nodes would then record it as stopped.
   if (job.state() == wire::JobState::done && !must_drop)
     return write_stdout("job " + job.name + ": is done already; " +
                             (job.is_flow() ? "`attach` prints its result"

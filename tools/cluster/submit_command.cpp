@@ -85,7 +85,8 @@ ReadLimits read_limits_of_nodes() {
   return limits;
 }
 
-/// The option that `submit --flow NAME` has, which the command line runs in place of this command.
+/// Returns the description of the option `flow`, for the help. The command line runs another
+/// command for `submit --flow NAME`.
 KeyDescription flow_key() {
   return {"flow", ValueType::text, "NAME",
           "run a flow of `run` in place of training; `submit --flow NAME --help` lists its flags",
@@ -286,7 +287,8 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   auto ready = prepare(registry, local->settings, job_file);
   if (!ready) return std::move(ready).error();
   if (!ready->resume_note.empty()) print_error(ready->resume_note);
-  // Emptied once the job has begun: if the nodes refuse it, the figures of an earlier job stay.
+  // The file is emptied once the job has begun: if the nodes refuse the job, the figures of an
+  // earlier job stay.
   auto metrics = MetricsFile::open(ready->job.metrics, true);
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
   // From here on the job may exist on nodes: a signal stops it in order.

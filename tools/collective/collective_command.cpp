@@ -39,7 +39,8 @@ Result<void> put_options(collective::Task& task, collective::Network& network,
   return put_network(network, settings);
 }
 
-/// Gives packed trees and the network the same links, whose number of members becomes the default.
+/// If the algorithm is packed trees, reads its topology, unless that is given, and makes the
+/// topology that of the network. Its number of members becomes the default of `members`.
 Result<void> take_topology(Algorithm& algorithm, collective::Task& task,
                            collective::Network& network) {
   auto* const trees = std::get_if<collective::PackedTrees>(&algorithm);

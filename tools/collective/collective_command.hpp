@@ -9,8 +9,8 @@
 namespace starling::program {
 
 /// Shows the schedule of an algorithm and its cost, or compares all algorithms if `algorithm` is
-/// empty. Returns the exit code, or an Error if the input is bad. Requires: each setting's key is
-/// one of collective_arguments.cpp.
+/// empty; `auto` stands for the fastest algorithm. Returns the exit code, or an Error if the input
+/// is bad. Requires: each setting's key is one of collective_arguments.cpp.
 [[nodiscard]] Result<int> collective_command(const std::string& algorithm,
                                              const Settings& settings);
 

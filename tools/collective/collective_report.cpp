@@ -30,7 +30,7 @@ std::string task_text(const collective::Task& task, const collective::Network& n
                             network.topology ? "lane" : "port");
 }
 
-/// Prints ascending numbers, with ranges: "0-3, 7".
+/// Prints ascending numbers, with ranges: "0-3,7".
 std::string print_ranges(const std::vector<collective::ChunkId>& numbers) {
   std::string text;
   for (std::size_t begin = 0; begin < numbers.size();) {

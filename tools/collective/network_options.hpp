@@ -11,7 +11,8 @@
 
 namespace starling::program {
 
-/// Reads a number above 0 with one of the units. The error ends with `valid`.
+/// Reads an amount from 1e-3 to 1e18 with one of the units, and returns the number times the size
+/// of the unit. The error ends with `valid`.
 [[nodiscard]] Result<double> parse_amount(const std::string& text, std::span<const Unit> units,
                                           const std::string& valid);
 

@@ -64,7 +64,8 @@ Result<AdviseOptions> parse_options(const Registry& registry, const std::string&
   return options;
 }
 
-/// Refuses two sources of step times, none, and options that only the other source has.
+/// Returns an Error if the user gave two sources of step times or none, or gave a file and an
+/// option that only recording has.
 Result<void> check_source(const std::string& file, const Settings& settings) {
   const bool has_node = !location_of(settings, "from").empty();
   if (file.empty() && !has_node)

@@ -131,12 +131,14 @@ class InspectArguments {
 
 constexpr const char* needs_value_text = "needs a value";
 
-/// Returns an error text if a flag stands where its value is expected.
+/// Returns an error text if `text`, which stands where a flag's value is expected, is a flag
+/// itself; else an empty text.
 std::string check_is_no_flag(const std::string& text) {
   return text.starts_with("--") || text == "-h" ? needs_value_text : std::string{};
 }
 
-/// Returns CLI11's error; replaces its text if a flag is given twice or has no value.
+/// Returns CLI11's error; replaces its text if a flag is given twice, lacks its value, or has a
+/// value that it does not take.
 Error usage_error(const CLI::ParseError& fault) {
   const std::string message = fault.what();
   if (fault.get_name() != "ArgumentMismatch") return Error{message};

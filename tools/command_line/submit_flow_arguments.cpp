@@ -8,8 +8,8 @@
 namespace starling::program {
 namespace {
 
-/// The name of the command is what a user writes, so that its help and its errors show that. No
-/// user's word is equal to it, except in quotes.
+/// The command has the name that a user writes, so that its help and its errors show this name. The
+/// name has a space: no argument of a user is equal to it, unless the user puts it in quotes.
 constexpr const char* command_name = "submit --flow";
 
 }  // namespace

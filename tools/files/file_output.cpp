@@ -296,7 +296,8 @@ void forget_unfinished_folder(const std::string& path) noexcept {
 
 void discard_unfinished() noexcept {
   if (has_unfinished) ::unlink(unfinished_path.data());
-  // Each pass removes the innermost folders. Their places are in any order, as places are reused.
+  // Each pass removes the innermost of the folders that are left. The array does not have the
+  // folders in order of depth, because its elements are reused.
   for (std::size_t pass = 0; pass < unfinished_folders.size(); ++pass)
     for (const UnfinishedFolder& folder : unfinished_folders)
       if (folder.in_use) ::rmdir(folder.path.data());

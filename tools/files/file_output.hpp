@@ -42,7 +42,7 @@ using NextPiece = std::function<std::span<const std::byte>()>;
 [[nodiscard]] Result<void> create_secret_file(const std::string& path, const std::string& content);
 
 /// Lets discard_unfinished() remove this folder, which was created for outputs, if it is empty.
-/// Does nothing if four folders are registered already.
+/// Does nothing if four folders are registered already, or if the path has 4096 bytes or more.
 void add_unfinished_folder(const std::string& path) noexcept;
 /// Undoes add_unfinished_folder().
 void forget_unfinished_folder(const std::string& path) noexcept;

@@ -17,10 +17,11 @@ class MetricsFile {
   [[nodiscard]] static Result<void> check(const std::string& path);
 
   /// Opens the file; empties it unless `keeps_content`. If `path` is empty, append() writes
-  /// nothing. If `path` is a named pipe, waits until a process reads it.
+  /// nothing. If `path` is a named pipe, waits until a process reads it. If the file is a pipe, a
+  /// device, or that of stdout or stderr, the process ignores SIGPIPE from then on.
   [[nodiscard]] static Result<MetricsFile> open(const std::string& path, bool keeps_content);
 
-  /// Empties a regular file.
+  /// Empties a regular file, unless it is that of stdout or stderr.
   void clear();
 
   /// Adds `line` and a newline. After an error a regular file ends with its last whole line, and

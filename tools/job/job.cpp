@@ -102,7 +102,8 @@ Result<Job> make_job(const Settings& settings, const Registry& registry) {
   if (location_of(settings, "barrier").empty()) set_default_barrier(options);
   if (!job.epochs && options.steps == barrier::unlimited && !options.time && !options.until)
     job.epochs = epochs_default, job.has_default_length = true;
-  // A job must have a limit. `epochs` is one too, but it is not yet converted to steps.
+  // A job must have a limit. `epochs` is one too, but it is not yet converted to steps: here one
+  // step stands for it.
   auto limited = options;
   if (job.epochs) limited.steps = 1;
   if (auto valid = actor::check(limited); !valid)

@@ -61,7 +61,7 @@ class ModelSelection {
  private:
   std::size_t patience_;
   bool keeps_best_states_;
-  /// Evaluations since the last one that was better than `reference_loss_`.
+  /// The number of evaluations since the last one whose loss counted as better.
   std::size_t evaluations_without_gain_ = 0;
   /// The loss of the last evaluation that counted as better.
   std::optional<double> reference_loss_;

@@ -19,7 +19,7 @@ struct Setting {
   std::string location;
 };
 
-/// In the order in which they were written. A repeatable key may occur several times.
+/// Settings in the order in which the user wrote them. A repeatable key may occur several times.
 using Settings = std::vector<Setting>;
 
 /// Returns settings as if a user had given them as flags: pairs of a key and its text.

@@ -16,9 +16,9 @@ bool lower_is_better(std::string_view metric) {
   return std::ranges::find(falling, metric) != falling.end();
 }
 
-/// For any metric, before the model is known: refuses a value that the metric cannot have, and a
-/// target that would be reached by getting worse, if the metric is one of those that a model
-/// computes itself (loss, mse, rmse, mae, error, accuracy). Accepts all other metrics.
+/// Checks a target of any metric before the model is known. If a model computes the metric itself
+/// (loss, mse, rmse, mae, error, accuracy), refuses a value that the metric cannot have, and a
+/// target that would be reached by getting worse. Accepts all targets of other metrics.
 Result<void> check_model_metric(std::string_view text, std::string_view metric, double value,
                                 char sign) {
   const std::string name{metric};

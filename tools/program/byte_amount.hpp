@@ -15,8 +15,9 @@ namespace starling::program {
 /// A unit of an amount, and its size.
 using Unit = std::pair<std::string_view, double>;
 
-/// Reads a number above 0 with one of the units; the first unit with which the text ends and that
-/// leaves a number counts. nullopt if there is none.
+/// Reads a number above 0 with one of the units, and returns the number times the size of the unit.
+/// The first unit with which the text ends and that leaves a number counts. Returns nullopt if
+/// there is none.
 [[nodiscard]] std::optional<double> parse_units(const std::string& text,
                                                 std::span<const Unit> units);
 

@@ -34,7 +34,8 @@ inline constexpr const char* stop_message = "\nstarling: stopping; again to end 
 
 /// While an object of this class exists, the first signal does not end the program: it makes
 /// is_interrupted() true, and the signal handler prints `message` on stderr, unless that is null.
-/// From the first one on, SIGPIPE is ignored: a write to a pipe that nobody reads returns an error.
+/// From the first such object on, SIGPIPE is ignored: a write to a pipe that nobody reads returns
+/// an error.
 class GracefulStop {
  public:
   /// Requires: `message` is null or lives as long as the program.

@@ -13,7 +13,8 @@
 
 namespace starling::program {
 
-/// The thread shares it: the thread may still be writing when the LineWriter ends.
+/// The lines to write. The writing thread shares the queue, because it may still be writing when
+/// the LineWriter ends.
 struct LineWriter::Queue {
   std::mutex mutex;
   std::condition_variable has_changed;

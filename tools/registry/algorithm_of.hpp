@@ -27,7 +27,7 @@ namespace starling::program {
 template <class T, class D>
 class AlgorithmOf final : public AnyModel {
  public:
-  /// Makes the algorithm for data. The data outlives it.
+  /// Makes the algorithm for `data`. Requires: `data` outlives the algorithm.
   using Make = std::function<Result<actor::Algorithm<T>>(const D& data)>;
 
   /// print() returns `text`. `made` is the algorithm for a data set that may have no samples yet (a

@@ -129,7 +129,8 @@ std::optional<models::Table> shape_of(const AnyData& data) {
   return table == nullptr ? std::nullopt : std::optional{table->select({})};
 }
 
-/// Scaled labels are whole up to rounding.
+/// Returns true if all labels are whole numbers. Allows for the rounding of labels that were
+/// scaled.
 bool has_whole_labels(const models::Table& table) {
   for (std::size_t row = 0; row < table.size(); ++row) {
     const float label = table.labelling.original(table.label(row));

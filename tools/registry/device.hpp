@@ -20,7 +20,7 @@ struct NetOnDevice {
   models::Net<float> net;
   /// "cpu", or a CUDA device such as "cuda:0".
   std::string device;
-  /// With `auto`: the reason why the net does not compute on a CUDA device. Empty if it does.
+  /// With `auto`: the reason why the net does not compute on a CUDA device; else empty.
   std::string note = {};
 };
 

@@ -19,8 +19,8 @@ struct ClassificationMetrics {
   /// The number of samples at [label][prediction]; empty if there are more classes than
   /// `confusion_max`.
   std::vector<std::vector<std::uint64_t>> confusion;
-  /// One element for each class. A precision is absent if no prediction is that class, a recall if
-  /// no label is.
+  /// One element for each class. A precision is absent if no prediction is that class; a recall is
+  /// absent if no label is that class.
   std::vector<std::optional<double>> precision;
   std::vector<std::optional<double>> recall;
 };

@@ -27,11 +27,11 @@
 /// A flow whose records are flow::Sample or flow::SparseSample is also a data source:
 /// `myprogram train --data NAME:FILE,FILE,bytes=90`, and `submit`, on each node that trains.
 ///
-/// In one process, parse() and run() are called once, by one thread; functions of sets by several
-/// at once. On a cluster, each member of the job calls parse() and run() on a thread of its own,
-/// which may share its process with other members, and the threads that compute call functions of
-/// sets. So run() must do the same at each call: it may read only its options, its context and the
-/// results of actions, and files that are the same on all nodes.
+/// In one process, one thread calls parse() and run() once, and several threads call the functions
+/// of sets at the same time. On a cluster, each member of the job calls parse() and run() on a
+/// thread of its own, which may share its process with other members, and the threads that compute
+/// call the functions of sets. So run() must do the same at each call: it may read only its
+/// options, its context and the results of actions, and files that are the same on all nodes.
 #pragma once
 
 #include <concepts>
@@ -77,8 +77,8 @@ using SetOfFlow = typename ResultOf<std::remove_cvref_t<decltype(std::declval<co
 /// The inputs of a flow, and where its result goes. Not thread-safe.
 class FlowContext {
  public:
-  /// Writes the result into `output`, or keeps its first lines if that is null: `lines_kept_max` of
-  /// them, or fewer if these have more than `bytes_kept_max` bytes.
+  /// write() writes the result into `output`, or keeps its first lines if `output` is null:
+  /// `lines_kept_max` lines, or fewer if these have more than `bytes_kept_max` bytes.
   FlowContext(flow::MapReduce engine, std::vector<std::string> inputs, flow::OutputFolder* output,
               std::size_t lines_kept_max, std::size_t bytes_kept_max = SIZE_MAX)
       : engine_(std::move(engine)),
@@ -90,7 +90,7 @@ class FlowContext {
   [[nodiscard]] const flow::MapReduce& engine() const { return engine_; }
   /// The files of --input; at least one.
   [[nodiscard]] const std::vector<std::string>& inputs() const { return inputs_; }
-  /// The lines of the input, as MapReduce::text() has them.
+  /// Returns the lines of the input. `have_headers` is that of MapReduce::text().
   [[nodiscard]] Result<flow::Set<std::string, flow::TextChain>> text(
       bool have_headers = false) const {
     return engine_.text(inputs_, have_headers);
@@ -98,7 +98,7 @@ class FlowContext {
   /// Adds a number to the summary, such as the count of iterations.
   void add_figure(std::string name, double value) { figures_.emplace_back(std::move(name), value); }
 
-  /// Computes the result. run_flow() calls this once.
+  /// Computes the result, and writes or keeps it. run_flow() calls this once.
   template <class T, class C>
   Result<void> write(const flow::Set<T, C>& set) {
     if (output_ == nullptr) return keep_first_lines(set);
@@ -111,7 +111,8 @@ class FlowContext {
   [[nodiscard]] const std::vector<std::pair<std::string, double>>& figures() const {
     return figures_;
   }
-  /// The number of lines of the result, and the first of them.
+  /// The number of lines of the result, and the first of them, which are kept only without an
+  /// output.
   [[nodiscard]] std::uint64_t lines() const { return lines_; }
   [[nodiscard]] const std::vector<std::string>& first_lines() const { return first_lines_; }
   /// An error message for each file that was skipped. It names the file and the reason.
@@ -179,7 +180,7 @@ Result<void> run_flow(SpecReader& options, FlowContext& context) {
 }
 
 /// Returns the context of a flow that is a data source. Its files are the positional options that
-/// are left. An Error says that there are none, or that an option is wrong.
+/// are left. Returns an Error if there are none, or if an option is wrong.
 [[nodiscard]] Result<FlowContext> context_of_source(SpecReader& options);
 
 template <class F>

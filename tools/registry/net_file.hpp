@@ -29,7 +29,7 @@ namespace starling::program {
 [[nodiscard]] std::string net_file_in(const Spec& spec);
 
 /// Makes the net that `--model` describes: `net:FILE`, or a text that Net::parse() reads. print()
-/// of a net from a file returns its layers, so that a program that parses that text does not need
+/// of a net from a file returns its layers, so that a program that parses this text does not need
 /// the file.
 template <class T>
 [[nodiscard]] Result<models::Net<T>> make_net(const Spec& spec, const models::Table& data) {

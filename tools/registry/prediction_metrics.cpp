@@ -65,7 +65,7 @@ std::optional<std::size_t> class_of(const models::Labelling& labelling, std::str
 }
 
 /// Returns the first row of each class. For real targets, returns the first two rows with different
-/// targets. Returns fewer rows if the table does not have so many.
+/// targets. Returns fewer rows if the table lacks some of them.
 std::vector<std::uint32_t> pick_samples(const models::Table& table) {
   std::vector<std::uint32_t> rows;
   std::vector<float> seen;

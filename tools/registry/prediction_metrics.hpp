@@ -27,12 +27,13 @@ struct PredictionMetrics {
                                                    const AnyData& data);
 
 /// Return the mean of the classes' precisions or recalls. A class that was never predicted counts
-/// with a precision of 0. A class without samples does not count. Nothing if no class counts.
+/// with a precision of 0. A class without samples does not count. Return nothing if no class
+/// counts.
 [[nodiscard]] std::optional<double> macro_precision(const ClassificationMetrics& metrics);
 [[nodiscard]] std::optional<double> macro_recall(const ClassificationMetrics& metrics);
 
 /// Returns the metric `name`: `auc`, `r2`, `mae`, `rmse`, `precision` and `recall` (means over the
-/// classes), `precision:LABEL` or `recall:LABEL`. Returns nothing if it has no value.
+/// classes), `precision:LABEL` or `recall:LABEL`. Returns nothing if the metric has no value.
 [[nodiscard]] std::optional<double> metric_of(const PredictionMetrics& metrics,
                                               const models::Labelling& labelling,
                                               std::string_view name);

@@ -7,7 +7,8 @@
 namespace starling {
 namespace {
 
-/// Returns true for a word of small letters, digits and '-', as flags and commands are written.
+/// Returns true if `text` can be a flag or a command: lower-case letters, digits and '-', but no
+/// '-' at the beginning.
 bool is_word(const std::string& text) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';

@@ -51,8 +51,8 @@ struct ModelEntry {
 
 /// A data source that this registry adds to those of models::source_names().
 struct DataEntry {
-  /// Loads the data. For test data, `shape` is the table of the training data without its rows,
-  /// if that is a table; else it is null.
+  /// Loads the data. For test data, `shape` is the table of the training data without its rows, or
+  /// null if the training data is not a table. For training data, it is null.
   using Load =
       std::function<Result<AnyData>(SpecReader&, std::uint64_t seed, const models::Table* shape)>;
 
@@ -95,20 +95,20 @@ struct FlowEntry {
   std::function<Result<void>(SpecReader& options, FlowContext& context)> run;
 };
 
-/// Read the options of a flow of type F, or read them and run the flow; defined in flow.hpp.
-/// Include it in files that add flows.
+/// Read the options of a flow of type F, or read them and run the flow. Defined in flow.hpp;
+/// include flow.hpp in files that add flows.
 template <class F>
 [[nodiscard]] Result<void> check_flow(SpecReader& options);
 template <class F>
 [[nodiscard]] Result<void> run_flow(SpecReader& options, FlowContext& context);
 
-/// Returns what loads the samples of a flow of type F as training data; null if its records are no
-/// samples. Defined in flow.hpp.
+/// Returns the function that loads the samples of a flow of type F as training data; null if its
+/// records are not samples. Defined in flow.hpp.
 template <class F>
 [[nodiscard]] DataEntry::Load load_of_flow();
 
 /// Wraps a model; `text` is what AnyModel::print() returns. Defined in model_of.hpp, which main.hpp
-/// includes. Include it in files that add models.
+/// includes; include model_of.hpp in files that add models.
 template <class M, class D>
 [[nodiscard]] std::shared_ptr<const AnyModel> any_model_of(M model, std::string text);
 
@@ -119,7 +119,7 @@ class AlgorithmOf;
 /// Returns the text from which Spec::parse() reads the same spec.
 [[nodiscard]] std::string print(const Spec& spec);
 
-/// The type of the value in a Result; T itself if T is no Result.
+/// The type of the value in a Result; T itself if T is not a Result.
 template <class T>
 struct ResultOf {
   using Value = T;
@@ -200,9 +200,10 @@ class Registry {
   /// Adds an algorithm for the parameter engine and the peer engine, written `--model
   /// name[:options]`: its job runs in any mode, in one process or on a cluster. `make(SpecReader&
   /// options, const D& data)` returns an actor::Algorithm<T>, with T float or double, or a Result
-  /// of it. The data outlives the algorithm. `make` is called on each node, and it must not depend
-  /// on anything else than its arguments. It is called with data without samples too, when a saved
-  /// result is loaded; the shapes of its tensors then depend on the shape of the data only.
+  /// of it. The data outlives the algorithm. `make` is called on each node, and its result must
+  /// depend only on its arguments. `make` is also called with data without samples, when a saved
+  /// result is loaded; so the shapes of the algorithm's tensors must depend only on the shape of
+  /// the data.
   template <class T, class D = models::Table, class Make>
   requires std::invocable<Make, SpecReader&, const D&> Registry& algorithm(std::string name,
                                                                            std::string summary,
@@ -230,7 +231,7 @@ class Registry {
   }
 
   /// Adds a data source, written `--data name[:options]`. `load(SpecReader& options, std::uint64_t
-  /// seed)` returns a data set of any type D, or a Result<D>. With `--test name` it is called
+  /// seed)` returns a data set of any type D, or a Result<D>. With `--test name`, `load` is called
   /// again, with another seed. If D has `select(rows)`, a part of the data can be held out for
   /// tests.
   template <class Load>
@@ -257,24 +258,24 @@ class Registry {
     return *this;
   }
 
-  /// Adds actors of your own, written `--actors name`. `spawn(actors, system)` is called once in a
-  /// process that has members of the job, in one process or on each node, before these members
-  /// begin; on a node that joins a running job, other members have begun. It spawns actors in
-  /// `system`, which ask the members questions through the handles in `actors` (JobActors). The job
-  /// waits for it, on a node up to 20 s. If it takes longer or throws, the job does not start in
-  /// this process. It must be thread-safe, because a node calls it for several jobs at a time; and
-  /// for a job that is started again without a node that has died, it is called again. The job ends
-  /// only when these actors have ended: each must monitor JobActors::job, and quit when that has
-  /// ended; a node that waits for one longer than 10 s logs it.
+  /// Adds actors of your own, written `--actors name`. Each process that has members of the job
+  /// calls `spawn(actors, system)` once, before these members begin; on a node that joins a running
+  /// job, other members have begun already. `spawn` spawns actors in `system`, which ask the
+  /// members questions through the handles in `actors` (JobActors). The job waits until `spawn`
+  /// returns, on a node up to 20 s. If `spawn` takes longer or throws, the job does not start in
+  /// this process. `spawn` must be thread-safe, because a node calls it for several jobs at the
+  /// same time. It is called again for a job that is started again because a node has died. The job
+  /// ends only when these actors have ended: each must monitor JobActors::job, and quit when that
+  /// actor has ended; a node logs an actor for which it waits longer than 10 s.
   Registry& actors(std::string name, std::string summary, actor::OnStart spawn) {
     actors_.push_back({std::move(name), std::move(summary), std::move(spawn)});
     return *this;
   }
 
   /// Adds a map-reduce program, run by `run NAME --input FILE`, or on the nodes of a cluster by
-  /// `submit --flow NAME --input FILE`. flow.hpp, which has to be included,
-  /// says what F needs. A flow of your own hides a built-in one of the same name. A flow of samples
-  /// is a data source too, written `--data NAME:FILE[,FILE...][,option=value...]`.
+  /// `submit --flow NAME --input FILE`. flow.hpp, which the caller must include, says what F needs.
+  /// A flow of your own hides a built-in one of the same name. A flow of samples is a data source
+  /// too, written `--data NAME:FILE[,FILE...][,option=value...]`.
   template <class F>
   Registry& flow() {
     if (auto load = program::load_of_flow<F>())
@@ -291,8 +292,8 @@ class Registry {
   [[nodiscard]] const std::vector<program::ActorsEntry>& actors() const { return actors_; }
   [[nodiscard]] const std::vector<program::FlowEntry>& flows() const { return flows_; }
 
-  /// Returns an Error that names the first barrier, name of actors, or flow that users could not
-  /// write on the command line, or that another one has.
+  /// Returns an Error for the first barrier, actors, data source or flow whose name is given twice.
+  /// Except for data sources, also refuses a name that users could not write on the command line.
   [[nodiscard]] Result<void> check() const;
 
   /// Returns the rules of barriers(), for barrier::parse().

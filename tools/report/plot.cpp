@@ -93,8 +93,8 @@ struct Legend {
   std::size_t rows = 0;
 };
 
-/// Returns the rows and columns of the legend, with as many columns as the frame has space for. A
-/// plot without names or with panels has no legend, which is one of 0 rows.
+/// Returns the rows and columns of the legend, with as many columns as the frame has space for.
+/// Returns 0 rows if the plot has no legend, because it has no names or has panels.
 Legend legend_of(const Plot& plot) {
   std::size_t longest = 0;
   for (const Series& series : plot.series) longest = std::max(longest, series.name.size());
@@ -105,7 +105,7 @@ Legend legend_of(const Plot& plot) {
 }
 
 /// Returns the commands for the y axis of a panel. For shares, the axis is the same in all panels.
-/// For other values, it depends on the highest value of the series, which it marks.
+/// For other values, the axis depends on the highest value of the series, and marks that value.
 std::string panel_y_range(const Plot& plot, const Series& series) {
   if (plot.is_share) return "set yrange [0:105]\nset ytics 0,50,100\n";
   Range range;
@@ -153,7 +153,7 @@ std::string label_ticks(const Plot& plot) {
   return text + (labels_width < frame_width ? ")\n" : ") rotate by -25\n");
 }
 
-/// Returns the commands for the x axis and, for stacks, for their style.
+/// Returns the commands for the x axis. For stacks, these include the commands for their style.
 std::string x_range(const Plot& plot) {
   if (plot.style == PlotStyle::stacked)
     return "set style data histograms\nset style histogram rowstacked\n"
@@ -216,8 +216,8 @@ std::string curve(const Plot& plot, const std::string& source, std::size_t i) {
                      colour(i), in_quotes(series.name));
 }
 
-/// Returns the commands that draw a panel for each series, below the series' name. All panels have
-/// the same x axis.
+/// Returns the commands that draw a panel for each series, with the series' name above its panel.
+/// All panels have the same x axis.
 std::string panels(const Plot& plot, const std::string& source) {
   const double height = height_of(plot);
   // Converts pixels from the top of the picture to gnuplot's screen coordinate, 1 at the top.

@@ -44,7 +44,8 @@ struct Plot {
   PlotStyle style = PlotStyle::line;
   /// True if y is a share from 0 to 1, for which the axis shows percent.
   bool is_share = false;
-  /// True if the y axis covers only the range of the values; false if it begins at 0.
+  /// True if the y axis covers only the range of the values; false if it begins at 0 when no value
+  /// is negative. A logarithmic axis ignores this.
   bool is_zoomed = false;
   /// True if each series has a panel of its own, one below another, because the curves would hide
   /// each other. All panels have the same x axis, and panels of shares also the same y axis.

@@ -9,7 +9,7 @@
 namespace starling::program {
 namespace {
 
-/// The integral of cos(x)^power from 0 to `end`, by Simpson's rule.
+/// Returns the integral of cos(x)^power from 0 to `end`, by Simpson's rule.
 double cosine_integral(double power, double end) {
   constexpr int intervals = 400;
   const double step = end / intervals;

@@ -14,8 +14,8 @@ namespace starling::program {
 /// Says how closely the number found here agrees with the published claim.
 enum class ClaimStatus {
   reproduced,
-  /// The number found here differs from the published one by more than an error in reading it off
-  /// its plot, but not by much more.
+  /// The number found here differs from the published one by more than 3 %, the error of a number
+  /// that is read off a plot, but by at most 10 %.
   close,
   not_reproduced,
 };

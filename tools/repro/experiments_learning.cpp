@@ -24,7 +24,7 @@ void request_learning_runs(ExperimentRunner& runner) {
                               straggler.empty() && !runner.options().quick);
 }
 
-/// Returns the mean of the error over the runs, over time. Has only every tenth point.
+/// Returns the mean of the error over the runs, over time. The series has only every tenth point.
 Series error_series(const std::string& name, const std::vector<LearningRun>& runs) {
   Series series{.name = name};
   std::size_t points = SIZE_MAX;
@@ -142,8 +142,8 @@ PairLags pair_lags(const SimRun& run) {
 /// Returns the mean number of steps by which workers are behind the fastest one.
 double mean_lag_behind_fastest(const SimRun& run) { return run.steps.max - run.steps.mean; }
 
-/// Adds to `plot`, for each sample size, the curve of a bound over a, and the simulated value of
-/// the figure that it bounds.
+/// Adds to `plot`, for each sample size, the curve of a bound over `a` (theory.hpp), and the
+/// simulated value of the figure that the bound limits.
 Plot bound_plot(const ExperimentRunner& runner, Plot plot,
                 double (*bound)(const LagTheory&, double), double PairLags::*figure) {
   plot.x = "a = F(4)^beta";

@@ -1,5 +1,5 @@
-/// The command line of `starling repro` and of its subcommands `psp`, `psp-train` and
-/// `barriers`, each of which makes a report.
+/// The command line of `starling repro` and of its subcommands `psp`, `psp-train`, `barriers` and
+/// `exchanges`, each of which makes a report.
 #pragma once
 
 #include "starling/tools/job/settings_commands.hpp"

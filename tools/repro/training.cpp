@@ -8,12 +8,13 @@
 namespace starling::program {
 namespace {
 
-/// The smallest gains in updates over BSP with which a claim is reproduced. The published gains, 45
-/// / 22 and 72 / 22, are larger, because six workers with exponential step times achieve less.
+/// The smallest gains in updates over BSP with which a claim is reproduced. They are smaller than
+/// the published gains, 45 / 22 and 72 / 22, which six workers with exponentially distributed step
+/// times do not reach.
 constexpr double pbsp_gain_min = 1.3;
 constexpr double pssp_gain_min = 1.8;
 
-/// The barriers of the published run, of which each may have other parameters here, and all others.
+/// The barriers of the published run, here with any parameters; `other` is any other barrier.
 enum class Kind { bsp, ssp, pbsp, pssp, asp, other };
 
 Kind barrier_kind(const barrier::Barrier& barrier) {

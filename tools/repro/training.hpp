@@ -33,7 +33,8 @@ struct TrainingRun {
   double steps_max = 0;
   /// The share of the workers' time that they spent waiting at the barrier.
   double waiting_share = 0;
-  /// The mean time of a step in ms, without the delay that the job adds to it.
+  /// The mean time of a step in ms, without the delay that the job adds and without waiting at the
+  /// barrier.
   double overhead_ms = 0;
 };
 
@@ -51,12 +52,12 @@ struct BarrierRuns {
 [[nodiscard]] double final_updates(const TrainingRun& run);
 [[nodiscard]] double final_accuracy(const TrainingRun& run);
 
-/// Summarises the accuracy over the last fifth of the curve, but over at least two points if it has
-/// so many.
+/// Summarises the accuracy over the last fifth of the curve, but over at least two points unless
+/// the curve has fewer.
 [[nodiscard]] Summary late_accuracy(const TrainingRun& run);
 
 /// Returns the accuracy of the last point with at most `updates` updates. If all points have more,
-/// returns that of the first point.
+/// returns the accuracy of the first point. Requires: the curve has points.
 [[nodiscard]] double accuracy_at(const TrainingRun& run, double updates);
 
 /// Returns the mean over the runs at each instant at which every run has a point.

@@ -22,12 +22,13 @@ struct TrainingOptions {
   /// barriers.
   Settings job{};
   std::vector<barrier::Barrier> barriers{};
-  /// The number of runs of each barrier, under the seeds `seed`, `seed` + 1, ...
+  /// The first seed and the number of seeds: each barrier runs once under each of `seed`, `seed` +
+  /// 1, ...
   std::uint64_t seed = 1;
   std::uint64_t seeds = 5;
   /// The number of evaluations of a run, at equally spaced instants.
   std::uint64_t evals = 30;
-  /// The number of test samples of an evaluation, if the data has so many.
+  /// The number of test samples of an evaluation; all test samples if there are fewer.
   std::uint64_t samples = 500;
   /// The folder of the report.
   std::string out = "psp-train";

@@ -10,8 +10,8 @@ namespace {
 
 /// The most threads of an engine.
 constexpr std::uint64_t engine_threads_max = 32;
-/// The most members of a flow on a cluster, whose ids and those of members that do not work are
-/// below 256.
+/// The most workers of a flow on a cluster. The ids of all members of its job, also of those that
+/// are not workers, must be below 256.
 constexpr std::uint64_t flow_members_max = 128;
 constexpr std::uint64_t memory_min = std::uint64_t{1} << 20U;
 constexpr std::uint64_t memory_max = std::uint64_t{1} << 50U;
@@ -44,7 +44,7 @@ void add_own_keys(std::vector<KeyDescription>& keys, const FlowEntry& flow) {
                     option.value_name, option.help, "Options of " + flow.name});
 }
 
-/// Checks a setting that a job of training has too, and stores it in `job`.
+/// Checks a setting that a training job has too, and stores it in `job`.
 Result<void> put_job_key(Job& job, const Registry& registry, const Settings& settings,
                          const char* key) {
   const std::string text = text_of(settings, key);

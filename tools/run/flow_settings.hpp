@@ -30,7 +30,7 @@ namespace starling::program {
 /// Returns the files that the flow reads: `inputs`, and those that its own options name.
 [[nodiscard]] std::vector<std::string> files_read(const FlowEntry& flow, const Settings& settings,
                                                   std::vector<std::string> inputs);
-/// Returns how many lines are shown without --output.
+/// Returns how many lines are shown at most without --output.
 [[nodiscard]] Result<std::uint64_t> lines_max_of(const Settings& settings);
 /// Returns the options of the engine. `threads_key` is the setting that holds the number of its
 /// threads: `workers` for `run`, whose workers are threads of one process, and `threads` for
@@ -46,10 +46,12 @@ struct SubmittedFlow {
   std::vector<std::string> inputs;
   /// The folder of the result; empty if only its first lines are kept.
   std::string output;
+  /// The most lines of the result that are shown if `output` is empty.
   std::uint64_t lines_max = 0;
-  /// The number of members that run it.
+  /// The number of members that run the flow.
   std::uint64_t workers = 4;
   flow::MapReduceOptions engine;
+  /// How long the job waits for nodes that it cannot go on without.
   std::chrono::nanoseconds wait_for_nodes{};
 };
 /// Reads the settings of a flow that was submitted. Returns an Error if one is not valid, but opens

@@ -42,7 +42,7 @@ class FlowSubcommands {
   };
 
   const Command& parent_;
-  /// CLI11 keeps references to the values of a command.
+  /// Pointers, because CLI11 keeps references to the values of a command, which must not move.
   std::vector<std::unique_ptr<FlowCommand>> commands_;
 };
 

@@ -42,7 +42,7 @@ struct RunInfo {
   std::string flow;
   /// The name of its job on a cluster; empty in one process.
   std::string job = {};
-  /// All files that it has read.
+  /// All files that the flow has read.
   std::vector<std::string> inputs;
   /// All workers that took part.
   std::uint64_t workers = 0;

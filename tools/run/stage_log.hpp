@@ -1,4 +1,4 @@
-/// Keeps what the stages of a flow have done, and shows the last of them. Thread-safe.
+/// Keeps what the stages of a flow have done, and shows the one that reported last. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,12 @@
 
 namespace starling::program {
 
-/// All stages with the same description: iterations have many.
+/// All stages with the same description; each iteration of a loop runs such a stage again.
 struct StageSummary {
   flow::StageDescription description;
   std::uint64_t runs = 0;
   flow::TaskCounts counts;
-  /// From the begin of the first part to the end of the last, the sum over all runs.
+  /// The time from the begin of the first part to the end of the last part, summed over all runs.
   double seconds = 0;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The format counts in microseconds.
+/// The trace format counts in microseconds.
 double microseconds_of(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::micro>{time}.count();
 }
@@ -67,7 +67,7 @@ Result<void> TaskTrace::write(const std::string& path, const std::string& flow) 
   std::size_t next = 0;
   bool has_begun = false;
   bool has_ended = false;
-  // In pieces, so that the text is never whole in memory.
+  // Returns the next piece of the text, so that the whole text is never in memory.
   const NextPiece next_piece = [&]() -> std::span<const std::byte> {
     constexpr std::size_t piece_size = std::size_t{1} << 18U;
     if (std::exchange(has_begun, true)) text.clear();

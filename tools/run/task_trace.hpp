@@ -17,7 +17,7 @@ namespace starling::program {
 /// Thread-safe.
 class TaskTrace {
  public:
-  /// About 100 MB of memory.
+  /// The default for `tasks_max`. A trace of this many tasks takes about 100 MB of memory.
   static constexpr std::size_t tasks_max_default = std::size_t{1} << 20U;
 
   /// The times of the trace count from `start`. Tasks beyond `tasks_max` are counted only.

@@ -20,8 +20,8 @@ struct PublishedNet {
 [[nodiscard]] const std::vector<PublishedNet>& published_nets();
 
 /// Returns a published net, a built-in one with ten outputs, or that of a file, `net:FILE`. `input`
-/// is the shape of a sample; if it is empty, the net must have one. Blocking. Errors name what is
-/// valid.
+/// is the shape of a sample; if it is empty, the net must have a shape of its own. Blocking. Errors
+/// name what is valid.
 [[nodiscard]] Result<models::NetDescription> find_net(const std::string& name,
                                                       const std::string& input);
 

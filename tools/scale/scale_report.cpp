@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Operations and bytes of some layers.
+/// The operations of a step on one sample, and the bytes of the parameters, of some layers.
 struct Sum {
   double flops = 0;
   double bytes = 0;
@@ -37,7 +37,7 @@ std::string speed_up(double one_node_seconds, double seconds) {
   return fmt::format("{:.1f}", one_node_seconds / seconds);
 }
 
-/// A layer that nobody shares exchanges nothing.
+/// Returns "-" for 0 s, because a layer that no nodes share exchanges nothing.
 std::string exchange_time(double seconds) { return seconds > 0 ? time_in_units(seconds) : "-"; }
 
 std::string layers_table(const ScaleReport& report) {

@@ -8,7 +8,7 @@
 
 namespace starling::program {
 
-/// The step on a number of nodes.
+/// The plan of each layer, and the time of a step, on a number of nodes.
 struct ScalePoint {
   std::size_t nodes = 1;
   std::vector<scaling::LayerPlan> plans;
@@ -19,10 +19,11 @@ struct ScalePoint {
 struct ScaleReport {
   std::string net;
   std::string input;
-  /// On the largest number of nodes.
+  /// The job on the largest number of nodes.
   scaling::Job job = {};
+  /// The predicted time of a step on one node.
   double one_node_seconds = 0;
-  /// By the number of nodes, ascending; at least one.
+  /// One point for each number of nodes, in ascending order; at least one.
   std::vector<ScalePoint> points = {};
 };
 

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Figures = sim::ExchangeFigures;
 
-/// Returns the bytes that are sent for each worker, in the whole run and in a step.
+/// Return the bytes that are sent for each worker: in the whole run, and in a step.
 double bytes_per_worker(const SimRun& run) {
   return run.exchange->bytes / static_cast<double>(run.workers);
 }
@@ -28,7 +28,8 @@ double bytes_per_step(const SimRun& run) {
 double share(const SimRun& run) { return run.exchange->share; }
 double mixing_error(const SimRun& run) { return run.exchange->mixing_error.value_or(0); }
 
-/// Returns the longest message or sum of a run, in seconds; 0 if there is none.
+/// Returns the time of the longest sum of a run, or, without sums, of its longest message, in
+/// seconds; 0 if it has neither.
 double longest_s(const SimRun& run) {
   const auto& figures = *run.exchange;
   const auto longest = figures.longest_sum ? figures.longest_sum : figures.longest_message;
@@ -44,7 +45,7 @@ bool is_mixing(const SimRuns& runs) {
       runs, [](const SimRun& run) { return run.exchange->mixing_error.has_value(); });
 }
 
-/// The seconds of an optional time; null if it is absent.
+/// Returns an optional time in seconds; null if it is absent.
 Json seconds_json(const std::optional<sim::Time>& time) {
   return time ? Json(in_seconds(*time)) : Json{};
 }

@@ -70,7 +70,7 @@ sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std
   sim::LearnOptions options = learning.options;
   options.protocol.barrier = job.barriers[run / job.seeds];
   options.protocol.seed = job.options.seed + run % job.seeds;
-  // Workers that hand in early end when the samples are taken, not after so many steps.
+  // Workers that hand in early end when the samples are taken, not after a fixed number of steps.
   if (barrier::hands_in_early(options.protocol.barrier)) options.epochs = job.epochs;
   return options;
 }
@@ -182,7 +182,7 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                       .batch = train.batch,
                       .dynamic_batches = train.dynamic_batches,
                       .steps_max = job.steps_limit};
-  // Workers whose batches change in size end when the samples are taken, not after so many steps.
+  // Workers with dynamic batches end when the samples are taken, not after a fixed number of steps.
   if (train.dynamic_batches) learning.options.epochs = job.epochs;
   learning.learned = {
       .data = training->data.data,

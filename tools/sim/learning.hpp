@@ -29,8 +29,8 @@ struct Learning {
   LearningDescription learned;
 };
 
-/// Returns the names of the options of a training that a simulation of all messages uses, and one
-/// of steps does not.
+/// Returns the names of the options of a training that a simulation of all messages uses, and a
+/// simulation of steps alone does not.
 [[nodiscard]] const std::vector<std::string>& learning_keys();
 
 /// Loads the data and makes the model. Returns an Error if the model cannot be trained on the data,

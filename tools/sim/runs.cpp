@@ -84,7 +84,7 @@ Series over_time(const std::string& name, const SimRuns& runs,
     core::Time at{};
     for (const SimRun& run : runs) {
       if (run.curve.empty()) continue;
-      // A run whose workers have all ended stays as it is.
+      // A run whose workers have all ended counts with its last point.
       const sim::Point& point = run.curve[std::min(i, run.curve.size() - 1)];
       values.push_back(figure(run, point));
       at = std::max(at, point.at);

@@ -29,6 +29,7 @@ struct SimRun {
   double median = 0;
   /// Steps in ascending order, each with the number of workers that were at it at the end.
   std::vector<std::pair<sim::Step, std::uint64_t>> histogram{};
+  /// The figures from here to `max_lag` are those of sim::StepResult.
   std::vector<sim::Point> curve{};
   std::uint64_t updates = 0;
   std::uint64_t draws = 0;
@@ -67,7 +68,7 @@ using SimRuns = std::vector<SimRun>;
 [[nodiscard]] double updates_per_second(const SimRun& run);
 
 /// Returns the cumulative distribution of the workers' steps in all runs together: for each number
-/// of steps, the share of workers that made at most so many.
+/// of steps, the share of workers that made at most this number.
 [[nodiscard]] Series steps_cdf(const std::string& name, const SimRuns& runs);
 
 /// Returns the mean of a figure over the runs, at each point of their curves, over time in seconds.

@@ -52,7 +52,7 @@ std::vector<barrier::Barrier> default_barriers(const SimJob& job, const Settings
   return barriers;
 }
 
-/// True for the options that decide how many steps an epoch has.
+/// Returns true for the options that decide how many steps an epoch has.
 bool sets_epoch_length(std::string_view option) {
   constexpr std::array<std::string_view, 6> options{"data",    "test", "split",
                                                     "holdout", "seed", "batch"};

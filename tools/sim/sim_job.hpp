@@ -63,7 +63,8 @@ struct SimJob {
   std::optional<core::Time> seconds = std::nullopt;
   /// The passes over the training data after which a worker ends.
   std::optional<double> epochs = std::nullopt;
-  /// With `epochs`: the limit of steps beside it. (options.steps_max is the lower of both.)
+  /// With `epochs`: the limit of steps that the job also sets. options.steps_max is the lower of
+  /// this limit and the steps of the epochs.
   core::Step steps_limit = barrier::unlimited;
 
   /// The number of runs of each barrier, under the seeds options.seed, options.seed + 1, ...

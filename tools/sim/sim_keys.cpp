@@ -186,7 +186,7 @@ Result<double> parse_share(Text text, bool may_be_one) {
 
 constexpr std::array<std::string_view, 6> network_key_names{
     "latency", "bandwidth", "loss", "duplicates", "held-up", "held-up-by"};
-/// The network and the exchange that the step level can simulate.
+/// The keys of the exchange and of the network that have an effect at the step level.
 constexpr std::array<std::string_view, 4> exchange_key_names{"exchange", "shards", "latency",
                                                              "bandwidth"};
 

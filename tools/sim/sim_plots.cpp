@@ -6,7 +6,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the loss over time, which is the first of the model's metrics.
+/// Returns the loss over time. The loss is the first of the model's metrics.
 Series loss_over_time(const std::string& name, const SimRuns& runs) {
   return over_time(name, runs, [](const SimRun& run, const sim::Point& point) {
     const auto found = std::ranges::lower_bound(run.curve, point.at, {}, &sim::Point::at);

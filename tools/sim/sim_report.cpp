@@ -19,7 +19,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 bool has_step_limit(const SimJob& job) { return job.options.steps_max != barrier::finished; }
-/// True if it is the epochs that end a run, so that the limit of steps does not.
+/// Returns true if runs under `barrier` end when the samples of the epochs are taken, instead of at
+/// the limit of steps.
 bool ends_by_samples(const SimJob& job, const barrier::Barrier& barrier) {
   return job.epochs && barrier::hands_in_early(barrier);
 }

@@ -68,14 +68,15 @@ std::string suggest_changes(const PreparedRun& ready) {
   if (!is_scaled && recipe.standardises) text += "--scale standard, ";
   text +=
       "another --optimizer or rate (now " + models::print(ready.resolved.options.optimizer) + ")";
-  const bool is_linear = recipe.decays_rate;  // among the built-in models
+  const bool is_linear = recipe.decays_rate;  // only linear built-in models decay it
   if (table != nullptr && is_linear)
     text += fmt::format(", a model of more layers like --model mlp:{}-64-{}", table->features(),
                         std::max<std::size_t>(1, table->classes()));
   return text;
 }
 
-/// True if the rows have ten different labels at most, each in ten rows on average at least.
+/// Returns true if the table has two to ten different labels, and on average at least ten rows for
+/// each of them.
 bool has_few_labels(const models::Table& table) {
   std::set<float> labels;
   for (std::size_t row = 0; row < table.size() && labels.size() <= 10; ++row)

@@ -125,7 +125,7 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
   return states;
 }
 
-/// Returns the product, or the largest count if it is larger.
+/// Returns the product, or UINT64_MAX if the product is larger than that.
 std::uint64_t product(std::uint64_t times, std::uint64_t each) {
   std::uint64_t most = 0;
   return __builtin_mul_overflow(times, each, &most) ? UINT64_MAX : most;
@@ -135,16 +135,17 @@ bool is_elastic(const actor::JobOptions& job) {
   return core::exchange_type(job.exchange).name == core::ElasticExchange::name;
 }
 
-/// True if a copy counts only the updates of its own worker, although its ledger says how far all
-/// have got (core::WorkerModel).
+/// Returns true if each worker has a copy of the model whose counters count only this worker's
+/// updates, although the ledger of the copy holds the steps of all workers (core::WorkerModel).
 bool counts_own_updates(const actor::JobOptions& job) {
   const core::ExchangeType& exchange = core::exchange_type(job.exchange);
   return exchange.content == core::ExchangeContent::models && !exchange.is_barrier &&
          !exchange.places_ranges;
 }
 
-/// Returns how many steps of workers the counted updates of a range can be. Under elastic, they are
-/// the moves of its center, each after some steps of a worker.
+/// Returns the largest number of workers' steps for which the counted updates of a range can stand.
+/// Under elastic, the updates are moves of the range's center, one after each `every` steps of a
+/// worker.
 std::uint64_t steps_max(const actor::JobOptions& job, const core::RangeState& state) {
   const core::ExchangeType& exchange = core::exchange_type(job.exchange);
   if (exchange.content == core::ExchangeContent::models && !exchange.places_ranges) {
@@ -202,7 +203,8 @@ Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const S
   return {};
 }
 
-/// Returns the states with the ranges that this job has, which differ if the number of owners does.
+/// Returns `states`, which have the ranges of `from`, with the ranges of `to`. These differ if the
+/// number of owners does.
 template <class T>
 States states_for(const core::Layout& from, const core::Layout& to, const States& states,
                   std::size_t slot_count) {
@@ -228,7 +230,8 @@ JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
       {"holdout", text(request.holdout)},
       {"seed", std::to_string(request.seed)},
       {"scale", request.scale ? print(*request.scale) : "none"},
-      // Before all that may follow from the data.
+      // Stands before all settings whose defaults depend on the data, so that an error names the
+      // data.
       {"content", train.table() != nullptr ? std::to_string(fingerprint(train)) : request.data},
       {"model", job.model},
       {"dtype", print(job.element_type)},
@@ -322,11 +325,11 @@ Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& mode
           fmt::format("{}: was saved under exchange {}, under which only workers have the "
                       "state of {}; valid: that exchange, or init in place of resume",
                       path, options.exchange, models::print(job.options.optimizer))};
-    // From here on, updates are steps.
+    // From here on, `updates` counts steps of workers, not moves of the center.
     for (core::RangeState& state : *states) state.updates = std::max(state.updates, *updates);
   }
-  // The workers of these exchanges go on with the count of the copy that was saved, for adam's
-  // sake.
+  // Under such an exchange, workers go on with the count of the copy that was saved, which adam
+  // needs. Under any other, the count is of the updates of all workers.
   if (counts_own_updates(options) && !counts_own_updates(job.options.job))
     for (core::RangeState& state : *states) state.updates = std::max(state.updates, *updates);
   const bool is_same = std::ranges::all_of(identity, [&](const auto& setting) {

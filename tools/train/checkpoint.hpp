@@ -8,7 +8,8 @@
 /// - starling.ledger  [ranges, workers, 3]: incarnation, step and samples of each worker in each
 /// range;
 /// - starling.deals   [numbers]: only if the workers have changed, how samples were dealt before:
-/// for each former deal, the batch, the samples, the number of workers, and their steps
+/// for each former deal, the first epoch, the batch (0 if sizes differ), the samples, the number
+/// of workers, the steps and the samples of each, and, if the batch is 0, the batch size of each
 /// (models::FormerDeal).
 #pragma once
 
@@ -25,13 +26,13 @@ namespace starling::program {
 
 /// The settings of a job that decide its result, as keys and values. A job with the identity of the
 /// one that wrote a checkpoint resumes as if it had never stopped. A job that learns by gradients
-/// may have other workers, another batch, mode or barrier: then the samples that are left of the
-/// epochs begun are dealt anew, and all workers go on from one step.
+/// may have other workers, another batch, mode, number of owners or barrier: then the samples that
+/// are left of the epochs begun are dealt anew, and all workers go on from one step.
 using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the identity of a job. `request` is its data request with the scale that was chosen, and
-/// `train` its training data. The rows decide which data it is, not the path from which they were
-/// read. The test data does not count.
+/// `train` its training data. The rows of a table identify the data, not the path from which they
+/// were read. The test data does not count.
 [[nodiscard]] JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
                                           const AnyData& train);
 

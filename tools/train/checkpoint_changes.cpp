@@ -22,7 +22,7 @@ namespace {
 constexpr std::array<std::string_view, 5> changeable{"batch", "workers", "mode", "shards",
                                                      "barrier"};
 
-/// Returns the metadata `key`, which is not empty.
+/// Returns the metadata `key`; an Error if the file does not have it.
 Result<std::string> text_in(const StoredModel& stored, const std::string& key) {
   const auto at = stored.file.metadata.find(metadata_key(key));
   if (at == stored.file.metadata.end())
@@ -41,7 +41,8 @@ Result<std::size_t> count_in(const StoredModel& stored, const std::string& key) 
   return static_cast<std::size_t>(*count);
 }
 
-/// Reads the tensor `deals_name`.
+/// Reads the tensor `deals_name`; returns no deals if the file does not have it. `samples` is the
+/// number of training samples.
 Result<std::vector<models::FormerDeal>> read_deals(const StoredModel& stored,
                                                    std::uint64_t samples) {
   std::vector<models::FormerDeal> deals;
@@ -163,8 +164,8 @@ Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
   options.job.shards = *shards;
   options.job.mode = *mode;
   if (*barrier_text != barrier::print(job.options.job.barrier)) {
-    // A predicate that another program has registered is unknown here. asp stands for it: neither
-    // has rounds.
+    // A predicate that another program has registered is unknown here. asp stands for it, because
+    // neither of them has rounds.
     auto barrier = barrier::parse(*barrier_text);
     options.job.barrier = barrier ? *barrier : barrier::Barrier{barrier::Asp{}};
   }

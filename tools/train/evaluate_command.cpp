@@ -36,7 +36,8 @@ Error data_unavailable_error(const StoredModel& stored, const Error& error) {
                "); valid: --data SOURCE"};
 }
 
-/// Refuses data of which the model's test part would be another one than in its training.
+/// Refuses training data with other rows than those on which the model was trained, because its
+/// test part may then have rows that the model knows.
 Result<void> check_training_rows(const StoredModel& stored, const AnyData& train) {
   const ModelNotes& notes = stored.notes;
   if (!notes.train_hash) return {};
@@ -241,8 +242,7 @@ struct Columns {
   std::vector<double> values;
 };
 
-/// Returns the model's scores or probabilities as the options ask for them; no columns if they do
-/// not.
+/// Returns the scores or the probabilities, as the options ask; no columns if they ask for neither.
 Result<Columns> columns_of(const LoadedModel& loaded, const EvaluateOptions& options) {
   Columns columns;
   if (!options.probabilities && !options.scores) return columns;

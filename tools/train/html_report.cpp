@@ -183,8 +183,8 @@ Series progress_series(const std::string& name, const Curves& curves,
   return series;
 }
 
-/// Returns true if the values are positive and span so much that a logarithmic axis shows them
-/// better.
+/// Returns true if all values are positive, and the largest is more than 50 times the smallest, so
+/// that a logarithmic axis shows them better.
 bool needs_log_axis(const Plot& plot) {
   double least = std::numeric_limits<double>::infinity();
   double most = 0;

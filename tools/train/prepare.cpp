@@ -141,8 +141,8 @@ actor::TrainOptions fill_in_options(const Job& job, const AnyData& train, const 
 }
 
 /// Returns a shorter name for a model if its text `printed` is longer than 60 characters; else an
-/// empty text. The shorter name is the setting `model` if that names a net's file, else the
-/// beginning of `printed`.
+/// empty text. The shorter name is `setting`, the value of the key `model`, if it names a net's
+/// file, else the beginning of `printed`.
 std::string short_name(const std::string& setting, const std::string& printed) {
   constexpr std::size_t length_max = 60;
   if (printed.size() <= length_max) return {};
@@ -296,7 +296,8 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
   }
   auto data = load_job_data(registry, *job, settings);
   if (!data) return std::move(data).error();
-  // Checked before the model is made, whose error would suggest a model that does not fit the file.
+  // The shape is checked before the model is made, because the error of make_job_model() would
+  // suggest a model that does not fit the file of `--init`.
   if (const models::Table* table = data->train.table(); init && table != nullptr)
     if (auto fits = check_shape(*init, *table); !fits)
       return with_location(std::move(fits).error(), settings, "init");

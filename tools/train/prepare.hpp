@@ -16,7 +16,7 @@ namespace starling::program {
 /// none. Unless the job is quiet, prints on stderr that it loads data, and which settings have no
 /// effect. The error for the first wrong setting begins with its location. A program that follows a
 /// job gives the checkpoint from which the nodes have resumed it as `scaling_file`: the data are
-/// scaled as it says, and the job does not resume from it in this process.
+/// scaled like the data of this checkpoint, and the job does not resume from it in this process.
 [[nodiscard]] Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
                                           const std::string& job_file,
                                           const std::string& scaling_file = {});
@@ -29,7 +29,7 @@ namespace starling::program {
 [[nodiscard]] Result<void> check_compression(const AnyModel& model,
                                              const actor::TrainOptions& options);
 
-/// Refuses options of learning by gradients for an algorithm that does not.
+/// Refuses options of learning by gradients for an algorithm that does not learn by gradients.
 [[nodiscard]] Result<void> check_gradient_options(const AnyModel& model, const Settings& settings);
 
 /// Sets the optimiser, the weight decay and the schedule as the model's recipe says, each unless

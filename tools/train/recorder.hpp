@@ -61,8 +61,8 @@ class Recorder {
   void warn(const std::string& message);
 
   /// Records an evaluation; `states` are those of the evaluated model. Evaluations come in the
-  /// order of their steps. Returns false if the job is to stop: as on_progress(), and if patience
-  /// is over.
+  /// order of their steps. Returns false if the job is to stop: for the reasons of on_progress(),
+  /// or because patience is over.
   [[nodiscard]] bool on_evaluated(const actor::Progress& progress,
                                   const std::vector<core::RangeState>& states);
 
@@ -79,8 +79,9 @@ class Recorder {
   /// Replaces the checkpoint file and returns true. Returns false if it cannot be written, if the
   /// job has no checkpoint file, or if no job could resume from `states`: no update was made,
   /// values are not finite, a range has no ledger, or the ranges of a bsp job are at different
-  /// rounds. In one process with dynamic batches, `deals` are the last deals, the latest one last;
-  /// returns false then also if the workers pass from one to the next.
+  /// rounds. In one process, if batches are dynamic or workers hand in early, `deals` are the last
+  /// deals, the latest one last. Then it also returns false while the workers pass from one deal to
+  /// the next.
   bool on_checkpoint(const std::vector<core::RangeState>& states,
                      const std::vector<std::shared_ptr<const core::Deal>>& deals = {});
 
@@ -99,7 +100,7 @@ class Recorder {
 
   /// Returns true if the job has made no update for 1.5 s and for as long as three steps take.
   [[nodiscard]] bool is_stalled(const actor::Progress& progress);
-  /// Returns how many updates the states contain that the job would resume from.
+  /// Returns how many updates `states`, from which a job would resume, contain.
   [[nodiscard]] std::uint64_t updates_in(const States& states) const;
   /// Returns true if `result` is a success. Otherwise keeps the error, if it is the first one.
   bool record_result(const Result<void>& result);
@@ -120,7 +121,8 @@ class Recorder {
 
   const PreparedRun& ready_;
   std::optional<std::vector<models::FormerDeal>> former_deals_;
-  /// Absent in one process, where the ledgers say it.
+  /// The updates that this run has made up to the states of the next checkpoint (set_history()).
+  /// Absent in one process, where the ledgers of the states give them.
   std::optional<std::uint64_t> updates_made_;
   MetricsFile metrics_;
   Display display_;

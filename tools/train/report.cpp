@@ -51,7 +51,7 @@ std::optional<double> seconds_left(const ResolvedJob& job, const actor::Progress
   const auto& options = job.options.job;
   const double elapsed = in_seconds(progress.elapsed);
   if (options.time) left = std::max(0.0, in_seconds(*options.time) - elapsed);
-  // On a cluster workers may be lost, which would lower the mean, so it uses the median.
+  // On a cluster workers may be lost, which would lower the mean, so the median is used.
   const double step =
       job.id.empty() ? mean_step(job, progress) : static_cast<double>(progress.spread.median);
   const double step_before =
@@ -380,7 +380,7 @@ std::string progress_json(const ResolvedJob& job, const actor::Progress& progres
 std::string evaluation_json(const ResolvedJob& job, const actor::Progress& progress) {
   Json json = event("evaluation", progress);
   json["step"] = whole_or_real(progress.evaluated_at);
-  // An epoch has other numbers of steps if workers hand in early, or if the workers have changed.
+  // An epoch has a different number of steps if workers hand in early, or if workers have changed.
   json["epoch"] = progress.evaluated_epoch.value_or(progress.evaluated_at /
                                                     static_cast<double>(job.steps_per_epoch));
   actor::Progress at_evaluation;

@@ -1,5 +1,5 @@
 /// Returns the texts of a job's progress line, its summary and the lines of `--metrics`. Shows only
-/// measured values. Plain functions of values.
+/// measured values. Pure functions.
 #pragma once
 
 #include <chrono>
@@ -32,9 +32,9 @@ struct ResolvedJob {
   std::string scale{};
   /// The updates that the checkpoint contains from which the job resumed; 0 without one.
   std::uint64_t updates_before = 0;
-  /// The sum of the steps with which the workers of this run began; 0 without a checkpoint. It is
-  /// not `updates_before` if there were other workers before. actor::Progress::updates counts from
-  /// it.
+  /// The sum of the steps with which the workers of this run began; 0 without a checkpoint.
+  /// actor::Progress::updates begins at this sum, which differs from `updates_before` if there were
+  /// other workers before.
   std::uint64_t steps_before = 0;
   /// "cpu" or "cuda:0".
   std::string device = "cpu";
@@ -70,8 +70,8 @@ struct WorkerFates {
   /// The workers of nodes that died, or were declared dead. A worker that died, and whose node came
   /// back, counts here and among the others again.
   std::uint64_t died = 0;
-  /// True if the copies of the model of all that finished are equal to the last bit; nullopt if
-  /// that is not known, or if the exchange does not keep them equal.
+  /// True if all workers that finished have equal copies of the model, to the last bit; nullopt if
+  /// that is not known, or if the exchange does not keep the copies equal.
   std::optional<bool> have_equal_copies = std::nullopt;
 
   [[nodiscard]] std::uint64_t lost() const { return left + died; }
@@ -109,13 +109,13 @@ struct EndedJob {
 /// Returns "24000 rows, 784 features, 10 classes; 6000 to test on; 0.3 s".
 [[nodiscard]] std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took);
 
-/// Returns the updates of the whole job, with those before it resumed.
+/// Returns the updates of the whole job, including those before it resumed.
 [[nodiscard]] std::uint64_t total_updates(const ResolvedJob& job, const actor::Progress& progress);
 
 /// Returns one line: elapsed time, speed, spread, waiting share, loss, test metrics, remaining
 /// time. `awaited_nodes` is absent unless the job is stalled. It names the nodes for which the job
-/// waits; empty if they are not known. The remaining time of a stalled job does not count its
-/// steps.
+/// waits; empty if they are not known. The remaining time of a stalled job depends only on
+/// its limit of time.
 [[nodiscard]] std::string progress_line(const ResolvedJob& job, const actor::Progress& progress,
                                         const std::optional<std::string>& awaited_nodes = {});
 

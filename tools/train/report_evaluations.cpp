@@ -58,7 +58,7 @@ void add_kept(Json& json, const EndedJob& ended) {
   json["kept_step"] = whole_or_real(ended.kept.step);
 }
 
-/// A mean of the workers' steps, with at most one decimal.
+/// Prints a mean of the workers' steps, with at most one decimal.
 std::string step_text(double step) { return print_number(std::round(10 * step) / 10); }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The format counts in microseconds.
+/// The trace format counts in microseconds.
 double in_microseconds(core::Time time) {
   return std::chrono::duration<double, std::micro>{time}.count();
 }
@@ -145,7 +145,7 @@ class TraceText {
   bool has_returned_text_ = false;
   bool has_ended_ = false;
   bool is_first_ = true;
-  /// The next event.
+  /// The position of the next event: its process, its row, and its interval in the row.
   std::size_t process_ = 0;
   std::size_t row_ = 0;
   std::size_t interval_ = 0;

@@ -39,10 +39,10 @@ struct TraceClock {
 /// The workers of one process.
 struct TraceProcess {
   std::string name;
-  /// Added to the process's times to have those of the trace.
+  /// The time to add to the process's times to get those of the trace.
   core::Time shift{};
   std::vector<TraceRow> rows = {};
-  /// Their times are those of the process, too.
+  /// The marks, whose times are also those of the process.
   std::vector<TraceMark> marks = {};
   /// Absent if the job ran in this process alone.
   std::optional<TraceClock> clock = std::nullopt;

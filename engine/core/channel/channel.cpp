@@ -6,8 +6,8 @@ namespace starling::core {
 
 namespace {
 
-/// After so many timeouts in a row, the round trip is taken to have become longer than the
-/// timeout.
+/// After this many timeouts, each followed by the acknowledgement of a resent payload and none by a
+/// measured round trip, ResendTimeout takes the round trip to be longer than the timeout.
 constexpr unsigned resent_max = 8;
 
 }  // namespace

@@ -140,10 +140,10 @@ class ResendTimeout {
   Time deviation_{};
   /// While no round trip is measured, the age of the resent payload that was acknowledged last.
   Time resent_age_{};
-  /// Counts the timeouts since a round trip was measured after which a resent payload was
+  /// Counts, since a round trip was last measured, the timeouts after which a resent payload was
   /// acknowledged.
   unsigned resent_count_ = 0;
-  /// True if the last timeout is counted.
+  /// True if resent_count_ counts the last timeout.
   bool is_counted_ = false;
   unsigned timeouts_ = 0;
 };
@@ -206,8 +206,8 @@ class Channel {
   }
   /// Returns how many payloads were sent and are not acknowledged.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_.size(); }
-  /// True if at least half of the payloads that fit into the window are in flight, and none of them
-  /// was acknowledged before the resend timeout.
+  /// True if at least half of the payloads that fit into the window are in flight, and no
+  /// acknowledgement has come since the last resend timeout.
   [[nodiscard]] bool is_stalled() const noexcept {
     return 2 * in_flight_.size() >= options_.window && resend_timeout_.has_expired();
   }

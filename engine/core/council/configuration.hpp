@@ -191,8 +191,8 @@ struct PendingChanges {
   std::vector<std::vector<MemberId>> full = {};
   /// By member: the ranges in its last RangeReport of this epoch (council.hpp), ascending.
   std::map<MemberId, std::vector<RangeId>> held = {};
-  /// The number of the model's ranges if configurations do not place them on owners, else 0. Every
-  /// worker then holds all ranges, except one that has joined and has not received them yet.
+  /// The number of the model's ranges if configurations do not place them on owners: every worker
+  /// then holds all ranges, except one that has joined and has not received them yet. Else 0.
   std::size_t unplaced_ranges = 0;
   /// True if two nodes may be the only ones that hold a part of the state, such as a part of the
   /// optimizer's state. All members that leave with one configuration are then on one node, and no

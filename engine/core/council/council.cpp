@@ -146,9 +146,10 @@ void Council::receive(const CouncilContext& context, MemberId from, const Ask&) 
   context.out.push_back(CouncilSend{from, RangeReport{configuration_->epoch, full_ranges_}});
 }
 
-/// Raises the highest known ballot. Returns false if the ballot's round is more than round_jump_max
-/// above it: then the highest known round rises by round_jump_max only. If the sender is correct
-/// and repeats its ballot, this member will accept the ballot in the end.
+/// Raises the highest known ballot to `ballot` if that is higher. Returns false if the round of
+/// `ballot` is more than round_jump_max above the highest known round, which then rises by
+/// round_jump_max only. If the sender is correct and repeats its ballot, this member will accept
+/// the ballot in the end.
 bool Council::learn_round(const Ballot& ballot) {
   const bool is_near =
       ballot.round <= highest_.round || ballot.round - highest_.round <= round_jump_max;
@@ -283,7 +284,7 @@ bool Council::has_everyone_answered() const {
                               [&](const Member& member) { return is_answer_missing(member.id); });
 }
 
-/// True if no answer is missing of the members that may hold the range.
+/// True if no answer is missing from the members that may hold the range.
 bool Council::have_holders_answered(RangeId range) const {
   if (configuration_->ranges.empty()) return has_everyone_answered();
   return std::ranges::none_of(configuration_->ranges[range].owners,

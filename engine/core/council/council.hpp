@@ -3,11 +3,11 @@
 /// (Lamport, Malkhi, Zhou, PODC 2009).
 ///
 /// Every member has a Council object. Council members promise and accept. The council member that
-/// suspects all council members with lower ids asks every member of which ranges it is a full
-/// owner, and then proposes. A proposer that can send but not receive decides nothing, and nobody
-/// suspects it. So if nothing is decided, the next council member proposes too, and then the one
-/// after it; Paxos lets several members propose. If a message of an older epoch comes, on() returns
-/// false, and its caller sends the sender the configuration.
+/// suspects all council members with lower ids asks all members for the ranges of which they are
+/// full owners (Ask), and then proposes. A proposer that can send but not receive decides nothing,
+/// and nobody suspects it. So if nothing is decided, the next council member proposes too, and then
+/// the one after it; Paxos lets several members propose. If a message of an older epoch comes, on()
+/// returns false, and its caller sends the sender the configuration.
 ///
 /// The proposer removes the members that it suspects itself. Other members report their suspicions
 /// to it: if one member does not receive from another, one of the two must go, because every member
@@ -41,8 +41,8 @@ struct Ballot {
 };
 
 // --- messages between councils ------------------------------------------------------------------
-// `epoch` is the epoch on which the council decides; in Ask and RangeReport it is the sender's
-// present epoch, which comes before that one.
+// `epoch` is the epoch whose configuration the council decides. In Ask and RangeReport, it is the
+// sender's present epoch, the one before.
 
 /// Asks of which ranges the receiver is a full owner. The receiver answers with a RangeReport at
 /// once, and again whenever these ranges change within the epoch.
@@ -112,8 +112,8 @@ struct CouncilSend {
   CouncilMessage message;
 };
 /// This member's ballot has decided on this configuration of the next epoch: send it to its
-/// members, and adopt it, unless it excludes this member: then another one must know it first. May
-/// come again.
+/// members, and adopt it. If it excludes this member, adopt it only once another member knows it.
+/// The effect may come again.
 struct Decided {
   ConfigurationPtr configuration;
 };

@@ -47,7 +47,7 @@ class RangeLoads {
 };
 
 /// Returns the least loaded of `owners` that does not own `range`; among equals, the first that a
-/// search from index `start` finds.
+/// search from index `start` finds. Requires: at least one of `owners` does not own `range`.
 inline MemberId least_loaded_non_owner(const Ownership& range, const std::vector<MemberId>& owners,
                                        std::size_t start, const RangeLoads& loads) {
   std::optional<MemberId> best;
@@ -59,8 +59,8 @@ inline MemberId least_loaded_non_owner(const Ownership& range, const std::vector
   return *best;
 }
 
-/// Moves copies that are not primary from the most to the least loaded owner, until loads differ by
-/// at most one range or no copy can move.
+/// Moves replicas that are not primary from the most to the least loaded owner, until loads differ
+/// by at most one range or no replica can move.
 inline void balance_copies(Configuration& configuration, RangeLoads& loads) {
   while (loads.load_of(loads.most_loaded()) > loads.load_of(loads.least_loaded()) + 1) {
     const MemberId from = loads.most_loaded();

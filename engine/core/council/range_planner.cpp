@@ -50,7 +50,7 @@ std::vector<RangeOwner> RangePlanner::surviving_owners(RangeId range, bool only_
   return alive;
 }
 
-/// Chooses the final owners of each range, which it has once all moves are done. Keeps present
+/// Chooses the final owners of each range: those that it has once all moves are done. Keeps present
 /// owners, unless loads would then differ by more than one range.
 RangePlanner::FinalOwners RangePlanner::choose_final_owners() const {
   FinalOwners final_owners(input_.now.size());

@@ -36,7 +36,7 @@ class RangePlanner {
 
   /// Returns the ranges that have owners now, but no full owner that survives.
   [[nodiscard]] std::vector<RangeId> lost() const;
-  /// Returns the owners of each range in the next configuration; of a lost range none. A range
+  /// Returns the owners of each range in the next configuration. A lost range has none. A range
   /// whose owners stay the same keeps its owner epoch.
   [[nodiscard]] std::vector<Ownership> plan() const;
 

@@ -20,7 +20,8 @@ namespace starling::core {
 struct DealOptions {
   /// The number of samples of the training data; 0 if the job deals none.
   std::uint64_t samples = 0;
-  /// The number of samples that a worker takes at a step; if `dynamic`, that all workers take.
+  /// The number of samples that a worker takes at a step or, if `dynamic`, that all workers
+  /// together take at a step.
   std::uint64_t batch = 1;
   /// True if the sizes of the workers' batches follow their speeds
   /// (docs/design/0019-dynamic-batches.md). Requires: samples > 0.
@@ -35,7 +36,7 @@ struct DealOptions {
   Step steps_max = barrier::unlimited;
   /// The workers 0 to `workers` - 1 share the first deal of the job; 0 if it has no deals.
   std::size_t workers = 0;
-  /// The deals before that one.
+  /// The deals that came before this first deal, in the job that this one resumes.
   std::vector<models::FormerDeal> former = {};
 };
 
@@ -75,7 +76,7 @@ struct Deal {
   std::vector<DealtWorker> workers = {};
   std::vector<models::FormerDeal> former = {};
   /// The highest step of which a member holds an update of a worker that is gone. In modes without
-  /// a coordinator, a worker that begins before any other goes on from it.
+  /// a coordinator, a worker that begins before any other goes on from this step.
   Step reached = 0;
 
   static constexpr auto fields(auto& m) {
@@ -99,8 +100,8 @@ struct WorkerProgress {
 };
 
 /// Member to the dealer, when the members have changed or the dealer has called for reports: the
-/// deal that the sender knows, what its worker has taken of it, and how far those have got that are
-/// gone. The worker begins no step until the new deal begins.
+/// deal that the sender knows, what its worker has taken of it, and how far the workers that are
+/// gone have got. The worker begins no step until the new deal begins.
 struct DealReport {
   /// The number that the new deal will have: its epoch is Configuration::members_since of the
   /// sender's configuration.
@@ -148,7 +149,7 @@ struct CallForReports {
   static constexpr auto fields(auto& m) { return std::tie(m.next); }
 };
 
-/// Dealer to all members: the samples will be dealt in this way as soon as all members know it.
+/// Dealer to all members: the samples are dealt in this way as soon as all members know the deal.
 struct NewDeal {
   Deal deal;
 
@@ -173,9 +174,10 @@ struct BeginDeal {
 };
 
 /// How far a worker has got, if the samples were dealt anew since the job began, batches are
-/// dynamic or workers hand in early: how many epochs the job has taken if all workers have got as
-/// far, and the step after which the worker ends. If workers hand in early, it ends at this step if
-/// it hands in no more, and no later deal changes its part.
+/// dynamic or workers hand in early: how many epochs of the data the job has taken, if all workers
+/// have got as far as this one, and the step after which the worker ends. If workers hand in early,
+/// the worker ends after this step only if it does not hand in early any more, and no later deal
+/// changes its part.
 struct DealProgress {
   std::optional<double> data_epoch = std::nullopt;
   std::optional<Step> last_step = std::nullopt;

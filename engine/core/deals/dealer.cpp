@@ -41,8 +41,8 @@ models::Taken taken_by_dead(const DealtWorker& worker, bool by_samples,
 
 /// The fewest steps between two revisions of the sizes of batches: fewer would measure too little.
 constexpr std::uint64_t revision_steps_min = 8;
-/// With more former deals in a chain than this, the sizes are not revised: the rest of the chain
-/// (models::check_deals()) is kept for changes of the members.
+/// With more former deals than this, the dealer calls for no revision: the number of former deals
+/// is limited (models::check_deals()), and the rest is kept for changes of the members.
 constexpr std::size_t revised_deals_max = 50;
 
 }  // namespace

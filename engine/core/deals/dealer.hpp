@@ -38,17 +38,18 @@ class Dealer {
   /// Returns true once for each epoch in which the members have changed: this member then sends the
   /// dealer a report.
   [[nodiscard]] bool begin_report(const Configuration& configuration);
-  /// The same for each call of the dealer.
+  /// Returns true once for each CallForReports of the dealer: this member then sends the dealer a
+  /// report.
   [[nodiscard]] bool begin_report(const Configuration& configuration, const CallForReports& call);
   /// Returns the number of the deal for which this member reported last.
   [[nodiscard]] DealNumber reported() const noexcept { return reported_; }
 
-  /// Returns true if `worker`, which is this member's and has taken so much of the current deal
-  /// (Worker::dealt_taken()), should ask for a new deal (RevisionRequest). If batches are dynamic,
+  /// Returns true if `worker`, this member's worker, should ask for a new deal (RevisionRequest)
+  /// when it has taken `taken` of the current deal (Worker::dealt_taken()). If batches are dynamic,
   /// it asks after the steps of a whole epoch and of what was left before, but at least 8, and
-  /// again each time after as many steps. If workers hand in early, it asks when no more than a
-  /// batch of an epoch and of what was left before is to be taken, or of the job's last epoch: the
-  /// others then share what slow workers have not taken.
+  /// again each time after as many steps. If workers hand in early, it asks when at most a batch is
+  /// left of its samples of the deal's first whole epoch and of what former deals left, or of its
+  /// samples until the job ends: the others then share what slow workers have not taken.
   [[nodiscard]] bool asks_for_revision(MemberId worker, std::uint64_t taken);
   /// On the dealer: returns the call that the request leads to. There is none if the deal is not
   /// the current one, if reports were called for already, or if many former deals are not taken
@@ -65,15 +66,15 @@ class Dealer {
   [[nodiscard]] std::optional<Deal> on(const Configuration& configuration, MemberId from,
                                        const DealReport& report);
 
-  /// Adopts a deal, which then waits for its begin. Ignores, and returns false for, one that is not
-  /// of the configuration's epoch or that no dealer makes.
+  /// Adopts a deal, which then waits for its BeginDeal. Ignores, and returns false for, one that is
+  /// not of the configuration's epoch or that no dealer makes.
   [[nodiscard]] bool on(const Configuration& configuration, const NewDeal& next);
   /// On the dealer: takes a member's receipt. Returns a message to all members if all of them know
   /// the deal.
   [[nodiscard]] std::optional<BeginDeal> on(const Configuration& configuration, MemberId from,
                                             const DealReceived& receipt);
-  /// Lets the current deal begin. Ignores, and returns false for, another deal, one that has
-  /// begun, and one after which this member has reported for the next.
+  /// Lets the current deal begin. Ignores, and returns false for, a deal that is not the current
+  /// one, one that has begun, and one for whose successor this member has reported.
   [[nodiscard]] bool on(const Configuration& configuration, const BeginDeal& begin);
   /// Returns true if this member's worker may take samples of the current deal.
   [[nodiscard]] bool has_begun() const noexcept { return has_begun_; }
@@ -86,11 +87,11 @@ class Dealer {
   /// has workers.
   [[nodiscard]] models::SampleOrder order_of(const Deal& deal) const;
 
-  /// Returns the description of a deal that has ended, but for what was taken of it.
+  /// Returns the description of a deal that has ended, without what was taken of it.
   [[nodiscard]] models::FormerDeal former_deal(const Deal& deal) const;
 
-  /// Returns what each worker of `latest` has taken: as the reports say, which are those of all
-  /// members of `configuration`.
+  /// Returns what each worker of `latest` has taken, according to `reports`. Requires: `reports`
+  /// are those of all members of `configuration`.
   [[nodiscard]] std::vector<models::Taken> taken_of(
       const Deal& latest, const Configuration& configuration,
       const std::map<MemberId, DealReport>& reports) const;

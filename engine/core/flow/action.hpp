@@ -57,7 +57,7 @@ struct Action {
   std::vector<flow::StageShape> stages;
   /// By stage: the name of its outputs.
   std::vector<StageName> names;
-  /// By stage: are its outputs kept after the action?
+  /// By stage: true if its outputs are kept after the action.
   std::vector<bool> is_kept;
   /// True if every member needs the outputs of the last stage.
   bool gathers = false;
@@ -74,7 +74,7 @@ struct Action {
   [[nodiscard]] PartName output_of(flow::StageId stage, flow::Part part) const {
     return {names[stage], part};
   }
-  /// True if it has such a part. A message from another member may name any.
+  /// True if the action has this stage and part. A message from another member may name any.
   [[nodiscard]] bool has(flow::StageId stage, flow::Part part) const {
     return stage < stages.size() && part < stages[stage].parts;
   }
@@ -84,9 +84,9 @@ using ActionPtr = std::shared_ptr<const Action>;
 /// The actions that the member's own program has begun.
 using Actions = std::map<ActionId, ActionPtr>;
 
-/// How far the program of a member is.
+/// How far the program of a member has got.
 struct ProgramPosition {
-  /// How many actions it has begun, and how many of them have ended here.
+  /// How many actions it has begun, and how many of them have ended on this member.
   ActionId begun = 0;
   ActionId ended = 0;
   /// Action::fingerprint of the last action that it has begun.

@@ -18,13 +18,15 @@ class ActionBuilder {
     ActionPtr action;
     flow::Plan plan;
   };
-  /// Returns the next action. Its plan has the whole lineage of `last`, so that lost outputs can be
-  /// computed again. An Error says whose outputs cannot travel.
+  /// Returns the next action. `gathers` is Action::gathers. The action's plan has the whole lineage
+  /// of `last`, so that lost outputs can be computed again. Returns an Error, which names the
+  /// operations, if a stage's outputs cannot be sent to other nodes.
   [[nodiscard]] Result<Built> build(const flow::StagePtr& last, bool gathers);
 
-  /// Returns the name of a kept stage's outputs. Requires: it was built.
+  /// Returns the name of a kept stage's outputs. Requires: an action of build() has this stage.
   [[nodiscard]] StageName name_of(const flow::Stage& stage) const;
-  /// Returns the kept stages that the program has destroyed since the last call.
+  /// Returns the names of the kept stages whose outputs the program has released since the last
+  /// call.
   [[nodiscard]] std::vector<StageName> take_released();
 
  private:
@@ -35,7 +37,8 @@ class ActionBuilder {
   [[nodiscard]] const Kept* find(const flow::Stage& stage) const;
 
   ActionId next_ = 0;
-  /// A new stage may lie where one was that is destroyed, and has not been taken yet.
+  /// By the address of the stage. A new stage may have the address of a destroyed one whose name
+  /// take_released() has not returned yet.
   std::multimap<const flow::Stage*, Kept> kept_;
 };
 

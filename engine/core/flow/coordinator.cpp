@@ -6,7 +6,7 @@
 namespace starling::core {
 namespace {
 
-/// Returns the stage of the action that has the output; nothing if none has.
+/// Returns the stage of the action that makes the output; nullopt if none does.
 std::optional<flow::StageId> stage_of(const Action& action, const PartName& output) {
   const auto name = std::ranges::find(action.names, output.stage);
   const auto stage = static_cast<flow::StageId>(name - action.names.begin());
@@ -131,7 +131,8 @@ void FlowCoordinator::on(const FlowContext& context, MemberId, const OutputLost&
 
 // --- outputs ------------------------------------------------------------------------------------
 
-/// A member for which the current action has ended without an error has all outputs of the result.
+/// If every member needs the result of the current action, and the action has ended for this member
+/// without an error, records that the member has all outputs of the result.
 void FlowCoordinator::add_results(const FlowContext& context, MemberId id,
                                   const MemberState& member) {
   const Action& action = *current_->action;
@@ -231,7 +232,7 @@ void FlowCoordinator::begin(const FlowContext& context, ActionPtr action) {
   const auto failure = failures_.find(action->id);
   if (failure != failures_.end()) return fail(context, action->id, failure->second);
   if (!has_ended_before || action->gathers) return;
-  // The result of such an action is no more than that it has ended.
+  // The only result of an action that does not gather is that it has ended.
   current_->has_ended = true;
   context.out.push_back(SendToAll<FlowMessages>{ActionEnd{action->id, {}}});
 }
@@ -244,7 +245,7 @@ void FlowCoordinator::fail(const FlowContext& context, ActionId action, const st
 }
 
 bool FlowCoordinator::can_take(const MemberState& member) const {
-  // The functions of a stage may use what the program has only during the action.
+  // The functions of a stage may use values that the program holds only during the action.
   const ActionId action = current_->action->id;
   return member.position.begun > action && member.position.ended == action && !member.is_refused &&
          member.tasks < member.slots;
@@ -300,7 +301,7 @@ void FlowCoordinator::schedule(const FlowContext& context) {
                             " runs another program, or has other files: its action " +
                             std::to_string(action.id + 1) + " has other stages";
     if (!has_ended_somewhere) return fail(context, action.id, why);
-    // It has joined, and the others go on without it.
+    // The member has joined later, and the others go on without it.
     member.is_refused = true;
     context.send(id, ActionEnd{action.id, why});
   }

@@ -36,15 +36,15 @@ class FlowCoordinator {
     std::uint32_t slots = 0;
     /// How many tasks it has.
     std::uint32_t tasks = 0;
-    /// It runs another program.
+    /// True if it runs another program.
     bool is_refused = false;
   };
   /// A task that was given out.
   struct Runs {
     bool is_last_attempt = false;
-    /// It was given to a second member, too.
+    /// True if it was given to a second member, too.
     bool has_copy = false;
-    /// By member: since when.
+    /// By member that runs the task: since when it does.
     std::map<MemberId, Time> since = {};
   };
   /// The action that the members compute.
@@ -63,25 +63,28 @@ class FlowCoordinator {
   void schedule(const FlowContext& context);
   void end_if_complete(const FlowContext& context);
   void fail(const FlowContext& context, ActionId action, const std::string& error);
-  /// Returns the member for a task: of those that can take one, a member that has what the task
-  /// reads, or else the one with the most free slots. Returns nothing if no member can take one.
+  /// Returns the member for a task: of those that can take one, a member that has an output that
+  /// the task reads, or else the one with the most free slots. Returns nullopt if no member can
+  /// take one.
   [[nodiscard]] std::optional<MemberId> choose(const flow::TaskId& task) const;
-  /// Returns the member with the most free slots, of those that do not run the task (null: of all).
+  /// Returns the member with the most free slots of those that can take a task and are not in
+  /// `runs` (null: of all that can take one); nullopt if there is none.
   [[nodiscard]] std::optional<MemberId> least_busy_except(const Runs* runs) const;
   void give(const FlowContext& context, const PartName& task, Runs& runs, MemberId to);
-  /// Forgets that the member runs the task. Returns how long it did; nothing if it did not.
+  /// Forgets that the member runs the task. Returns how long the member has run it; nullopt if it
+  /// does not run it.
   std::optional<Time> end_run(const FlowContext& context, const PartName& task, MemberId member);
   /// Gives tasks that take long to second members, now or when on_timer() is called.
   void copy_slow_tasks(const FlowContext& context);
   [[nodiscard]] bool has_inputs(flow::StageId stage) const;
-  /// Returns how long a task of the stage runs before it is given to a second member; nothing while
+  /// Returns how long a task of the stage runs before it is given to a second member; nullopt while
   /// too few parts are done to say.
   [[nodiscard]] std::optional<Time> time_to_copy(flow::StageId stage) const;
-  /// A task of the current action will not return, and its output is nowhere: unless there is a
-  /// copy, it is computed again.
+  /// A run of a task of the current action has brought no output and will bring none, and no member
+  /// has the task's output. Unless another member runs the task too, it is computed again.
   void on_lost(const PartName& task);
   [[nodiscard]] bool is_of_current(const PartName& task) const;
-  /// True if it is a task of the current action whose output is nowhere.
+  /// True if it is a task of the current action, and no member has its output.
   [[nodiscard]] bool is_wanted(const PartName& task) const;
   [[nodiscard]] bool can_take(const MemberState& member) const;
   void add_results(const FlowContext& context, MemberId id, const MemberState& member);
@@ -102,7 +105,7 @@ class FlowCoordinator {
   std::map<ActionId, std::string> failures_;
   std::optional<Current> current_;
   ActionId forgotten_ = 0;
-  /// When on_timer() is called next, if it is.
+  /// When a timer will call on_timer(); absent if none is set.
   std::optional<Time> wakes_at_;
   bool has_ended_ = false;
 };

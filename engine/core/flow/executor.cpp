@@ -31,7 +31,7 @@ FlowState FlowExecutor::state() const {
   FlowState state;
   state.position = position_;
   state.slots = is_stopped_ ? 0 : options_.slots;
-  // The position says that the results of ended actions are here.
+  // The position tells the coordinator that the results of ended actions are here.
   for (const PartName& output : outputs_)
     if (output.stage.action >= position_.ended || !results_.contains(output.stage))
       state.outputs.push_back(output);
@@ -66,7 +66,7 @@ void FlowExecutor::report(const FlowContext& context, const PartName& task, Task
 void FlowExecutor::on(const FlowContext& context, MemberId, const TaskOrder& order) {
   const PartName& name = order.task;
   if (tasks_.contains(name)) return;
-  // The functions of a stage may use what the program has only during the action.
+  // The functions of a stage may use values that the program holds only during the action.
   const bool is_in_action =
       name.stage.action == position_.ended && position_.ended < position_.begun;
   if (!is_in_action || !actions_.at(name.stage.action)->has(name.stage.stage, name.part))
@@ -168,7 +168,7 @@ void FlowExecutor::fetch_next(const FlowContext& context) {
   while (fetches_.size() < options_.fetches_max) {
     std::erase_if(queues_, [](const auto& queue) { return queue.second.empty(); });
     if (queues_.empty()) return;
-    // No holder has to serve many requests while others wait for one.
+    // Asks the holder with the fewest requests in flight, so that all holders share the work.
     const auto requests_to = [this](MemberId holder) {
       return std::ranges::count(fetches_, holder,
                                 [](const auto& fetch) { return fetch.second.holder; });
@@ -349,7 +349,7 @@ void FlowExecutor::on(const FlowContext&, const ReleaseStage& release) {
 bool FlowExecutor::keeps(const StageName& stage, ActionId before) const {
   if (stage.action >= before) return true;
   if (!kept_.contains(stage)) return false;
-  // A stage that the program released before it began action n may be read by the actions before.
+  // A stage that the program released before it began action n may be read by the actions before n.
   const auto released = released_.find(stage);
   return released == released_.end() || released->second > before;
 }
@@ -373,7 +373,7 @@ void FlowExecutor::on(const FlowContext& context, MemberId, const ForgetActions&
     for (const StageName& stage : known->second->names)
       if (stage.action < first) drop_outputs(context, stage, {stage.action, stage.stage + 1});
     if (!known->second->reads) continue;
-    // The functions of the stages hold data of the program.
+    // Drops `reads`, because the functions of the stages hold data of the program.
     auto without_reads = std::make_shared<Action>(*known->second);
     without_reads->reads = nullptr;
     known->second = std::move(without_reads);

@@ -1,6 +1,6 @@
 /// The part of a Flow that every member has: it fetches what tasks read, lets the member's driver
-/// (an actor or a test, not the program) run them, serves the outputs that are here to other
-/// members, and gathers the results of actions. Not thread-safe.
+/// (an actor or a test, not the program) run them, serves the outputs that are here, on this
+/// member, to other members, and gathers the results of actions. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class FlowExecutor {
 
   [[nodiscard]] const Actions& actions() const { return actions_; }
   /// True if the outputs of a stage stay when the actions before `before` are forgotten. Does not
-  /// count results, which stay too.
+  /// consider whether they are results, which stay too.
   [[nodiscard]] bool keeps(const StageName& stage, ActionId before) const;
   /// True if no task waits or runs.
   [[nodiscard]] bool is_idle() const { return tasks_.empty(); }
@@ -65,9 +65,9 @@ class FlowExecutor {
     /// The member that has it, and the next chunk to ask for.
     MemberId holder = 0;
     std::uint32_t next_chunk = 0;
-    /// True once the last chunk of this request has come.
+    /// True once the last chunk of the piece has come.
     bool has_last_chunk = false;
-    /// The request with which it is fetched; 0 for none.
+    /// The number of the request that fetches it (PieceRequest::fetch); 0 if there is none.
     std::uint32_t fetch = 0;
     bool is_here = false;
     /// The tasks that read it.
@@ -92,7 +92,7 @@ class FlowExecutor {
               std::string error = {}, const flow::TaskCounts& counts = {}) const;
 
   /// Looks for an output that a task or, if `task` is null, a result reads; fetches it if another
-  /// member has it.
+  /// member has it. Returns `gone` if no member is known to have it.
   Need need(const FlowContext& context, const Action& action, const Action::Read& read,
             flow::Part part, const PartName* task);
   void start_if_ready(const FlowContext& context, const PartName& name, TaskState& task);
@@ -113,7 +113,8 @@ class FlowExecutor {
   void on_stored(const FlowContext& context, const PieceStored& stored);
   /// If all chunks that have come are stored, asks for those that are left.
   void go_on(const FlowContext& context, std::uint32_t fetch);
-  /// Ends the program's action, once its result is here.
+  /// If the coordinator has ended the program's present action: fetches the outputs of its result
+  /// that are missing, or ends the action if none is.
   void gather(const FlowContext& context);
   void end_action(const FlowContext& context, std::string error);
   void drop_outputs(const FlowContext& context, const StageName& first, const StageName& end);
@@ -132,7 +133,8 @@ class FlowExecutor {
   /// and those that are results.
   std::set<StageName> kept_;
   std::set<StageName> results_;
-  /// Kept stages that the program needs no more, and how many actions it had begun then.
+  /// Kept stages that the program needs no more, and how many actions it had begun when it released
+  /// them.
   std::map<StageName, ActionId> released_;
   std::map<StageName, std::vector<MemberId>> holders_;
   std::map<ActionId, std::string> ends_;
@@ -141,7 +143,7 @@ class FlowExecutor {
   std::map<MemberId, std::deque<PieceName>> queues_;
   std::map<std::uint32_t, Fetch> fetches_;
   std::uint32_t last_fetch_ = 0;
-  /// How many parts of the result are not here yet, since gather() has looked.
+  /// How many parts of the result are not here yet. gather() counts them.
   std::size_t results_missing_ = 0;
 };
 

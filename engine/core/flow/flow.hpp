@@ -1,7 +1,8 @@
 /// The role of members that run a flow: a program of typed data sets (engine/flow). Each member
 /// runs the whole program. When it needs a result, it begins an action, whose tasks the coordinator
-/// gives to the members. An output stays where it was made, and others fetch what they read of it.
-/// If a member dies, what it had is computed again. docs/design/0021-map-reduce.md.
+/// gives to the members. An output stays where it was made, and other members fetch the pieces of
+/// it that they read. If a member dies, the outputs that only it had are computed again.
+/// docs/design/0021-map-reduce.md describes the protocol.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@ class Flow {
 
   Flow(std::shared_ptr<const FlowOptions> options, RoleSetup setup)
       : options_(std::move(options)), self_(setup.self), executor_(*options_, self_.id) {}
-  // The coordinator refers to the executor.
+  // Not copyable, because the coordinator refers to the executor.
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
 
@@ -55,7 +56,7 @@ class Flow {
   requires IsIn<M, FlowMessages>
   [[nodiscard]] bool on(const Context& context, MemberId from, const M& message) {
     if constexpr (requires { coordinator_->on(context, from, message); }) {
-      // A member that was in charge gets messages which were meant for it then.
+      // A former coordinator still gets messages that were sent to it as the coordinator.
       if (coordinator_) coordinator_->on(context, from, message);
     } else if constexpr (std::is_same_v<M, FlowEnd>) {
       context.output(FlowEnded{});
@@ -107,7 +108,7 @@ class Flow {
   std::shared_ptr<const FlowOptions> options_;
   Member self_;
   FlowExecutor executor_;
-  /// Present while this member is in charge.
+  /// Present while this member is the coordinator.
   std::optional<FlowCoordinator> coordinator_;
 };
 

@@ -13,11 +13,12 @@ namespace starling::core {
 /// All stages with the same description, of all actions so far.
 struct StageTotals {
   flow::StageDescription description;
-  /// How many such stages the actions that have begun run, by their plans.
+  /// How many such stages the actions that have begun run according to their plans.
   std::uint64_t runs = 0;
-  /// They include the parts that members of this node have computed again.
+  /// The counts include the parts that members of this node have computed again.
   flow::TaskCounts counts;
-  /// From the begin of the first part on this node to the end of the last, in the sum of all runs.
+  /// The time from the beginning of the first part on this node to the end of the last one, summed
+  /// over all runs.
   double seconds = 0;
   static constexpr auto fields(auto& m) {
     return std::tie(m.description, m.runs, m.counts, m.seconds);
@@ -34,7 +35,8 @@ struct StageStatus {
   /// p is bit p % 64 of word p / 64.
   std::vector<std::uint64_t> parts_done = {};
   flow::TaskCounts counts = {};
-  /// From the begin of its first part on this node until now, or to the end of its last.
+  /// The time from the beginning of its first part on this node until now, or until the end of its
+  /// last part.
   double seconds = 0;
   static constexpr auto fields(auto& m) {
     return std::tie(m.number, m.description, m.parts_done, m.counts, m.seconds);

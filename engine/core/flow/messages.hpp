@@ -21,7 +21,8 @@ namespace starling::core {
 
 class Flow;
 
-/// Bytes of records. They travel as a slice of 8-byte elements, of which the last may be filled up.
+/// Bytes of records. They travel as a slice of 8-byte elements, of which the last may be padded
+/// with zeros.
 struct RecordBytes {
   std::uint32_t size = 0;
   Slice words;
@@ -39,7 +40,8 @@ struct RecordBytes {
 
 // --- messages -----------------------------------------------------------------------------------
 
-/// Member to coordinator, when it learns that this one is in charge: what it has and does.
+/// Member to coordinator, when the member learns that the receiver is the coordinator: what the
+/// member has and does.
 struct FlowState {
   ProgramPosition position;
   /// How many tasks it runs at a time; 0 if it takes no tasks.
@@ -65,7 +67,7 @@ struct FlowProgress {
 /// Coordinator to member: run this task.
 struct TaskOrder {
   PartName task;
-  /// If it fails, the action fails.
+  /// True if the action fails when this run of the task fails.
   bool is_last_attempt = false;
 
   static constexpr std::string_view name = "task-order";
@@ -74,7 +76,7 @@ struct TaskOrder {
 /// Coordinator to all: a stage of an action is complete, and these members have the outputs.
 struct StageHolders {
   StageName stage;
-  /// By part.
+  /// By part of the stage: a member that has its output.
   std::vector<MemberId> holders;
 
   static constexpr std::string_view name = "stage-holders";
@@ -84,7 +86,8 @@ enum class TaskOutcome : std::uint8_t {
   done,
   /// A function of the task threw, or its records could not be stored.
   failed,
-  /// It was not run, because an output that it reads is gone.
+  /// The member has not run the task, or has dropped it: an output that the task reads is gone, or
+  /// the member's program is not in the task's action.
   lacks_input,
 };
 constexpr TaskOutcome last_of(TaskOutcome) { return TaskOutcome::lacks_input; }
@@ -116,7 +119,7 @@ struct OutputLost {
 struct PieceRequest {
   static constexpr std::size_t pieces_max = 1024;
 
-  /// A number of the asking member, for its own use.
+  /// A number that the asking member chooses. The answer repeats it.
   std::uint32_t fetch = 0;
   std::vector<PieceName> pieces;
   /// The next chunk of the first piece, from 0. The others begin with chunk 0.
@@ -125,11 +128,12 @@ struct PieceRequest {
   static constexpr std::string_view name = "piece-request";
   static constexpr auto fields(auto& m) { return std::tie(m.fetch, m.pieces, m.chunk); }
 };
+/// Some bytes of a piece. A large piece travels as several chunks.
 struct PieceChunk {
   PieceName piece;
   std::uint32_t chunk = 0;
   bool is_last = false;
-  /// The sender does not have the output.
+  /// True if the sender does not have the output.
   bool is_missing = false;
   /// Why the sender cannot read it; empty if it can.
   std::string error = {};
@@ -139,7 +143,8 @@ struct PieceChunk {
     return std::tie(m.piece, m.chunk, m.is_last, m.is_missing, m.error, m.bytes);
   }
 };
-/// Answers a PieceRequest, with one chunk of each of the first pieces; at least of one.
+/// Answers a PieceRequest, with one chunk of each of the first pieces asked for, and of at least
+/// one.
 struct PieceChunks {
   std::uint32_t fetch = 0;
   std::vector<PieceChunk> chunks;
@@ -174,7 +179,7 @@ using FlowMessages =
 
 // --- effects for the driver ---------------------------------------------------------------------
 
-/// Run this task; answered by TaskEnded. The driver has all outputs and pieces that it reads.
+/// Run this task; answered by TaskEnded. The driver has all outputs and pieces that the task reads.
 struct RunTask {
   PartName task;
   bool is_last_attempt = false;
@@ -187,11 +192,12 @@ struct ReadPieces {
 /// Add a chunk to a piece; answered by PieceStored. Chunk 0 begins the piece anew.
 struct StorePiece {
   std::uint32_t fetch = 0;
-  /// A stage of an action that was begun, for whose task or result the piece is stored.
+  /// The stage that makes the output, in the action whose task or result reads the piece. If the
+  /// stage is kept, the output's name may be that of an earlier action.
   StageName stage;
   PieceChunk chunk;
 };
-/// These pieces are read no more.
+/// This piece is not read any more.
 struct DropPiece {
   PieceName piece;
 };
@@ -199,6 +205,7 @@ struct DropPiece {
 struct KeepPiece {
   PieceName piece;
 };
+/// Drop this output: nothing can read it any more.
 struct DropOutput {
   PartName output;
 };

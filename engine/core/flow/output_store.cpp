@@ -116,7 +116,7 @@ PieceChunk OutputStore::read_chunk(MemberId reader, const PieceName& piece, std:
 
 /// Each block travels after its size in 4 bytes, so that the receiver finds its end.
 void OutputStore::read_next(Reading& reading, std::uint32_t number, std::size_t bytes_max) {
-  // Erases not at each chunk, because a block may be much larger than a chunk.
+  // Does not erase the sent bytes at each chunk, because a block may be much larger than a chunk.
   if (reading.sent >= reading.rest.size() / 2) {
     reading.rest.erase(reading.rest.begin(),
                        reading.rest.begin() + static_cast<std::ptrdiff_t>(reading.sent));

@@ -1,6 +1,6 @@
 /// The records of a flow that a member has: the outputs of its tasks, and pieces of the outputs of
-/// others. It does what the effects of a Flow tell its driver. Not thread-safe, but tasks that it
-/// has made run on any thread.
+/// other members. It executes effects of a Flow for the driver. Not thread-safe, but the tasks that
+/// it has made may run on any thread.
 #pragma once
 
 #include <functional>
@@ -28,13 +28,14 @@ class OutputStore {
     flow::StagePtr stage;
     flow::Task task;
   };
-  /// Returns what RunTask asks for. Requires: what the task reads is here.
+  /// Returns the task that `run` asks for. Requires: all outputs and pieces that the task reads are
+  /// here.
   [[nodiscard]] RunnableTask make_task(const RunTask& run, const std::function<bool()>& is_stopped);
   /// Keeps the output of a task.
   void put(const PartName& task, flow::Output output);
 
-  /// Reads the next chunks, of `chunk_bytes` together. A chunk is marked as missing if the output
-  /// is not here, and has an error if that cannot be read.
+  /// Reads the next chunks, at most `chunk_bytes` bytes together. A chunk is marked as missing if
+  /// the output is not here, and has an error if the output cannot be read.
   [[nodiscard]] PieceChunks execute(const ReadPieces& read);
   [[nodiscard]] PieceStored execute(const StorePiece& store);
   void execute(const DropPiece& drop) { pieces_.erase(drop.piece); }

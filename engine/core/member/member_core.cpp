@@ -52,7 +52,7 @@ void MemberCore::start(const MemberContext& context) {
 void MemberCore::on_packet(const MemberContext& context, const Envelope& envelope) {
   const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (state_ == State::idle || state_ == State::failed || envelope.to != options_.self.id) return;
-  // There is no link to itself. A later incarnation of this id may send, from another node.
+  // A member has no link to itself. A later incarnation of its id may send, from another node.
   if (envelope.from == options_.self.id && packet.from == options_.self.incarnation) return;
   if (configuration_ && configuration_->is_of_one_process()) return;
   if (packet.sequence == 0 && packet.payload) return receive_unreliable(context, envelope);

@@ -86,7 +86,7 @@ class MemberCore {
   /// that of one process; neither function was called before.
   void prepare(const MemberContext& context);
   /// Adopts the first configuration if there is one, else sends the first JoinRequest. Requires:
-  /// was not called before.
+  /// start() was not called before.
   void start(const MemberContext& context);
   /// Handles a packet from another node. Ignores one that is addressed to another member, or whose
   /// sender is not in the configuration, except configurations and requests to join.

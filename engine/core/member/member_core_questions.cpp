@@ -1,5 +1,5 @@
-/// How a MemberCore answers questions of actors that are not members, and asks other members
-/// theirs.
+/// How a MemberCore answers questions of actors that are not members, and passes such questions on
+/// to other members.
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,8 +10,8 @@
 namespace starling::core {
 namespace {
 
-/// A member asks at most this many questions at the same time. The oldest one gives way, because
-/// the member that it was sent to may hang.
+/// A member asks at most this many questions at the same time. A further question replaces the
+/// oldest one, because the member to which that was sent may hang.
 constexpr std::size_t open_questions_max = 1024;
 
 /// Calls `function(question)` if the role R has questions of this type; else returns `otherwise`.
@@ -119,8 +119,8 @@ void MemberCore::receive_answer(const MemberContext& context, MemberId from,
   context.out.push_back(answer);
 }
 
-/// After a change of the members, or when this member has failed: asks what was asked before this
-/// member joined, and refuses the questions that nobody will answer any more.
+/// After a change of the members, or when this member has failed: sends the questions that were
+/// asked before this member joined, and refuses the questions that nobody will answer any more.
 void MemberCore::review_open_questions(const MemberContext& context) {
   if (!open_questions_) return;
   std::vector<std::pair<std::uint64_t, OpenQuestion>> not_sent;

@@ -59,9 +59,10 @@ bool is_asked_again(const PeerMessage& peer_message) {
 }  // namespace
 
 /// Sends a message to a member, which may be this one. Sends this member's configuration first, if
-/// the receiver may not know it. Drops the message if `to` is not a member. Also drops a message
-/// that is asked for again if the channel is stalled: repeated questions would fill the window, and
-/// votes and reports of suspicions would wait behind them.
+/// the receiver may not know it. Drops the message if `to` is not a member. If the channel is
+/// stalled, also drops a message that is asked for again when it is lost (`is_asked_again`):
+/// repeated questions would fill the window, and votes and reports of suspicions would wait behind
+/// them.
 void MemberCore::post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
   if (to == options_.self.id) {
     inbox_.push_back(std::move(peer_message));

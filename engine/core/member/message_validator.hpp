@@ -19,8 +19,8 @@ inline constexpr Epoch epoch_jump_max = Epoch{1} << 20U;
                             const PeerMessage& peer_message);
 
 /// Returns true if `next` is not null and valid: its members ascend and are below `members_max`,
-/// its council, which is not empty, owners and coordinator are among the members, and its epoch is
-/// at most epoch_max.
+/// its council is not empty, the council, the owners and the coordinator are among the members, and
+/// its epoch is at most epoch_max.
 [[nodiscard]] bool is_valid(const ConfigurationPtr& next, MemberId members_max);
 
 /// Returns true if `next` is valid (see is_valid()) and can belong to the job of `now`: it has as

@@ -31,7 +31,7 @@ struct JoinRequest {
 /// `member` asks to leave. It sends this to the council.
 struct LeaveRequest {
   Member member;
-  /// The sender's configuration.
+  /// The epoch of the sender's configuration.
   Epoch epoch = 0;
   static constexpr std::string_view name = "leave-request";
   static constexpr auto fields(auto& m) { return std::tie(m.member, m.epoch); }

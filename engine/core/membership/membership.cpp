@@ -55,7 +55,8 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
     known = nodes_.find(from.id);
     if (was_dead && known != nullptr && is_live(known->record.state)) sync_with(context, from);
   } else if (const auto* ping = std::get_if<Ping>(&message.body); ping != nullptr && has_left) {
-    // The answer says that this node has left. It is none of the copies that send_gossip() counts.
+    // The answer says that this node has left. send_gossip() does not count it among the copies
+    // that it sends.
     if (ping->to == self_.id)
       context.out.push_back(MembershipSend{from.address, {self_, PingAck{ping->sequence}}});
   } else if (!has_left && taken != nullptr && taken->holder.id == from.id) {

@@ -169,8 +169,8 @@ class Membership {
   /// or partitioned itself, and rises with each such sign.
   [[nodiscard]] unsigned health_score() const noexcept { return health_score_; }
   [[nodiscard]] const MembershipCounts& counts() const noexcept { return counts_; }
-  /// True if other nodes reach this one, but it receives nothing from it itself: only helpers have
-  /// answered the last probes of it. The node is alive, and gossip says nothing of this.
+  /// True if this node receives nothing from node `id`, but other nodes do: only helpers have
+  /// answered this node's last probes of it. Node `id` is alive, so gossip does not report this.
   [[nodiscard]] bool is_silent(NodeId id) const {
     const NodeEntry* entry = nodes_.find(id);
     return entry != nullptr && entry->relayed_probes >= relayed_probes_max;

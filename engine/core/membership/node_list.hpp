@@ -17,21 +17,22 @@
 
 namespace starling::core {
 
-/// The entry of one other node in a node's list.
+/// The entry of another node in this node's list.
 struct NodeEntry {
   NodeRecord record;
-  /// When this node learned that it is suspected, has died or has left; without meaning while it is
-  /// alive.
+  /// When this node learned that the other node is suspected, has died or has left; without meaning
+  /// while the other node is alive.
   Time state_changed_at{};
-  /// If it is suspected: when it is declared dead, unless more reports or a refutation come.
+  /// If the other node is suspected: when this node declares it dead, unless more reports or a
+  /// refutation come.
   Time deadline{};
-  /// The nodes that suspect it, each once. Further ones are left out once their number does not
-  /// affect the deadline any more.
+  /// The nodes that suspect the other node, each once. Further nodes are left out once their number
+  /// does not affect the deadline any more.
   std::vector<NodeId> suspected_by = {};
-  /// When this node last received a message from it; kept only for nodes with a name.
+  /// When this node last received a message from the other node; kept only for nodes with a name.
   Time received_at{};
-  /// How many probes of this node in a row only helpers have answered, without a message from the
-  /// node to this one since.
+  /// Counts this node's probes of the other node that only helpers have answered, since a message
+  /// of the other node last came.
   unsigned relayed_probes = 0;
   /// The node that reported its state.
   NodeId reported_by = 0;

@@ -101,24 +101,27 @@ struct RoleContext {
 /// For each message M of `Messages` there are also
 ///     on(context, from, message)   M has come from a member. Returns false if the sender must be
 ///                                  sent the configuration, because it knows another one.
-///     is_valid(scope, message)     May the sender say this? Asked before on().
+///     is_valid(scope, message)     Returns true if the sender may send this.
+///                                  Called before on().
 /// where `message` is a reference or, for on(), a shared pointer. For each input I of `Inputs`
 ///     on(context, input)           The driver brings the result of an output, or a request.
 ///     takes_when_failed<I>         True if a member that has failed takes the input too.
 /// For each question Q of `Questions` and answer A of `Answers`, with references to both,
 ///     answer(question)             Returns an A, or a Refusal.
 ///     addressee(configuration, to, question)   Returns whom to ask: the member `to` or, if that is
-///                                  absent, the one in charge. An error says why nobody is asked.
+///                                  absent, the one that can answer. An Error says why no member
+///                                  can be asked.
 ///     is_valid_question(scope, question) and is_valid_answer(scope, answer)   As for messages.
-///     is_answer(answer, question)  Is this an answer to the question?
+///     is_answer(answer, question)  Returns true if this is an answer to the question.
 template <class R>
 concept Role = requires(R role, const R& constant, const typename R::Context& context,
                         const ConfigurationPtr& configuration, RoleSetup setup,
                         std::shared_ptr<const typename R::Options> options) {
-  /// The name in messages.
+  /// The name of the role in error messages.
   { R::name } -> std::convertible_to<std::string_view>;
-  /// Lists of types: what members say to one another, the effects for the driver, what the driver
-  /// answers, and what actors that are not members may ask. The first three are not empty.
+  /// Lists of types: the messages between members, the effects for the driver, the driver's inputs,
+  /// the questions that actors that are not members may ask, and the answers. The first three are
+  /// not empty.
   typename R::Messages;
   typename R::Outputs;
   typename R::Inputs;

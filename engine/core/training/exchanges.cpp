@@ -127,7 +127,7 @@ Result<void> check_barrier_of_exchange(std::string_view name, Mode mode,
         barrier::is_bsp(barrier) ? "exchange allreduce" : "exchange owners in mode central";
   if (auto valid = check(mode, barrier, recheck, workers, is_barrier, alternative); !valid)
     return valid;
-  // The model of bsp, and of absp, is that after a round.
+  // Under bsp and absp, workers read the model as it is after a round.
   if (type->model_lags && barrier::is_bsp(barrier))
     return Error{"barrier " + barrier::print(barrier) + ": exchange " + std::string{name} +
                  " has no rounds; valid: ssp:s=1, or another exchange"};

@@ -55,13 +55,15 @@ struct ExchangeType {
   /// Refuses an invalid argument. nullptr if no others than `arguments` are valid.
   Result<void> (*check_argument)(std::string_view argument);
   std::string_view summary;
-  /// As in the concept Exchange, like the next eight.
+  /// This member, and those down to `answerer` that have no comment, are as in the concept
+  /// Exchange.
   bool (*supports)(Mode mode);
   bool gathers;
   bool is_barrier;
   ExchangeContent content;
   bool can_round_to_bf16;
-  /// Refuses a name with which the exchange cannot round to bf16. nullptr if it can with all.
+  /// Refuses a name with which the exchange cannot round to bf16. nullptr if it can with every
+  /// name.
   Result<void> (*check_rounding)(std::string_view name);
   bool places_ranges;
   bool model_lags;
@@ -69,7 +71,7 @@ struct ExchangeType {
                                       RangeId range);
   /// Refuses a number of workers that the exchange cannot have. nullptr if it can have any.
   Result<void> (*check_workers)(std::string_view name, std::size_t workers);
-  /// As E::shards_optimizer in the concept Exchange. nullptr if it never has.
+  /// As E::shards_optimizer in the concept Exchange. nullptr if E does not have this function.
   bool (*shards_optimizer)(std::string_view name);
   /// The buckets of an update whose parts come early, at least two; none if the exchange takes
   /// whole updates only. nullptr if it never takes parts.
@@ -80,7 +82,8 @@ struct ExchangeType {
 
 /// Returns all exchanges, in the list's order; the first one is the default.
 [[nodiscard]] std::span<const ExchangeType> exchange_types();
-/// The name may have an argument, as in "gossip:ring". Requires: check_exchange(name).
+/// Returns the exchange of this name, which may have an argument, as in "gossip:ring". Requires:
+/// check_exchange(name).
 [[nodiscard]] const ExchangeType& exchange_type(std::string_view name);
 
 /// Returns the member that answers for a range. Requires: check_exchange(name).

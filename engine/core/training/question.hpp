@@ -35,7 +35,7 @@ struct StepsReport {
   Step max = 0;
   /// The largest difference between the highest and the lowest step so far.
   Step max_lag = 0;
-  /// How often workers' barriers have drawn, and have let them pass.
+  /// How often the workers' barriers have drawn, and how many of these draws let a worker pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
   /// The sums of the current staleness s and sample size beta over the workers; all zero unless

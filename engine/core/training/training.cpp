@@ -16,14 +16,15 @@ static_assert(Role<Training>);
 
 namespace {
 
-/// True if the exchange gathers the updates of a step.
+/// True if the job is bulk-synchronous: under the barrier, the exchange gathers all workers'
+/// updates of a step.
 bool is_bsp(const TrainingOptions& options) {
   return keeps_steps_centrally(options.mode) && barrier::is_bsp(options.worker.barrier) &&
          exchange_type(options.exchange.name).gathers;
 }
 
-/// True if workers need their part of the first deal: if it is not that of equal batches, or may
-/// end although the members stay the same.
+/// True if workers must be given their part of the first deal: if batches differ in size, or if the
+/// deal may end although the members stay the same.
 bool deals_part_at_start(const DealOptions& deal) { return deal.dynamic || deal.by_samples; }
 
 AnyExchange make_exchange(const TrainingOptions& options, const RoleSetup& setup) {
@@ -98,7 +99,8 @@ void Training::inform_coordinator(const Context& context, const Configuration* f
   context.out.push_back(SpreadConfiguration{});  // each member answers with its WorkerStatus
 }
 
-/// Passes the workers to the worker, or makes the worker if this is the first configuration.
+/// Tells this member's worker which workers the job has, or makes the worker if this is the first
+/// configuration.
 void Training::inform_worker(const Context& context, const Configuration* former) {
   if (!self_.works) return;
   WorkerConfiguration next = former == nullptr && options_->first_worker_configuration

@@ -183,7 +183,8 @@ class Training {
   }
 
   [[nodiscard]] const TrainingOptions& options() const noexcept { return *options_; }
-  /// Returns the step with which this member's worker begins, if it is known from the start.
+  /// Returns the step with which this member's worker begins, if it is known from the start, else
+  /// 0.
   [[nodiscard]] Step first_step() const noexcept { return first_entry_.step; }
   /// Returns nullptr if this member has no worker.
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
@@ -223,15 +224,16 @@ class Training {
   static constexpr std::uint32_t coordinator_key = 1;
   static constexpr std::uint32_t exchange_key = 2;
 
-  /// Calls `event(worker, context)` and executes the worker's effects; if this member has no
-  /// worker, does nothing. The coordinator and the exchange likewise.
+  /// Calls `event(worker, context)` and executes the worker's effects; does nothing if this member
+  /// has no worker. run_coordinator() does the same with the coordinator.
   template <class Event>
   void run_worker(const Context& context, Event event);
   template <class Event>
   void run_coordinator(const Context& context, Event event);
   template <class Part, class Event>
   void run(const Context& context, Part& part, std::uint32_t key, Event event);
-  /// Returns the event's result, or true if it has none.
+  /// Calls `event(exchange, context)` and executes the exchange's effects. Returns the event's
+  /// result, or true if it has none.
   template <class Event>
   bool run_exchange(const Context& context, Event event);
   /// Executes the effects of the worker or coordinator; `key` is the key of their timers.

@@ -78,7 +78,7 @@ void Coordinator::on_members(const Context& context, const std::vector<MemberId>
   if (!knows_all_steps_ && unreported_.empty()) finish_takeover(context);
 }
 
-/// The worker does not count any more. Returns false if it is unknown or was forgotten before.
+/// Forgets a worker that is gone. Returns false if it is unknown or was forgotten before.
 bool Coordinator::forget_worker(MemberId worker) {
   if (worker >= workers_.size() || !workers_[worker].alive) return false;
   stop_tracking(worker);
@@ -119,9 +119,9 @@ void Coordinator::set_first_step(MemberId worker, Step step) {
 
 // --- steps --------------------------------------------------------------------------------------
 
-/// Returns the step at which a joining worker begins: `finished` if no worker runs and a member's
-/// has ended; else one before `highest_allowed_` in bulk-synchronous jobs; else the lowest step of
-/// the running workers, or of the last ones that ran.
+/// Returns the step at which a joining worker begins: `finished` if no worker runs and that of a
+/// present member has ended; else one before `highest_allowed_` in bulk-synchronous jobs; else the
+/// lowest step of the running workers, or of the last ones that ran.
 Step Coordinator::entry_step() const {
   if (workers_at_.empty() && has_ended_worker()) return barrier::finished;
   if (barrier::is_bsp(options_.barrier)) return highest_allowed_ - 1;
@@ -195,7 +195,8 @@ void Coordinator::reconsider_waiting(const Context& context, MemberId moved) {
     const WorkerState& state = workers_[id];
     if (id == moved || !should_reconsider(state, moved)) return false;
     if (!state.entering && refused.contains(state.step)) return false;
-    // Over all workers, the one whose move lets this one go on is the one that it has waited for.
+    // Under a rule over all workers, the worker whose move lets this one go on is the one for which
+    // it has waited.
     if (!barrier::is_sampled(options_.barrier)) workers_[id].awaited = moved;
     if (try_to_release(context, id)) return true;
     if (depends_on_step) refused.insert(state.step);
@@ -204,7 +205,7 @@ void Coordinator::reconsider_waiting(const Context& context, MemberId moved) {
 }
 
 /// Rules with rounds: once all running workers wait, lets them go on. `moved` was the last of them
-/// to arrive, has ended or is gone.
+/// to arrive, has ended or is gone; nullopt at the end of a takeover.
 void Coordinator::begin_round(const Context& context, std::optional<MemberId> moved) {
   const auto is_going = [&](MemberId id) {
     return workers_[id].step < barrier::finished && !workers_[id].waiting;
@@ -252,7 +253,7 @@ bool Coordinator::try_to_release(const Context& context, MemberId id) {
 Step Coordinator::permitted_step(const Context& context, MemberId id) {
   const WorkerState& state = workers_[id];
   const Step own = state.step;
-  if (live_workers_.size() == 1) return own + 1;  // whatever a rule says of no others
+  if (live_workers_.size() == 1) return own + 1;  // no rule holds a worker that is alone
   if (!barrier::needs_paces(options_.barrier)) return may_pass(context, id) ? own + 1 : own;
   const bool is_sampled = barrier::is_sampled(options_.barrier);
   if (barrier::always_passes(options_.barrier) ||

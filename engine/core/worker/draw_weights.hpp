@@ -17,18 +17,19 @@ inline constexpr Time query_timeout = std::chrono::seconds{1};
 /// The weight of a worker of which nothing is remembered is 1.
 ///
 /// `availability`: a mean of the outcomes of the questions that were sent to the worker, 1 if it
-/// has answered within query_timeout, else 0. It begins with one answer and the first question that
-/// was not answered; from the eighth outcome on, each changes the mean by an eighth of the
-/// difference, so that it follows about the last eight. The weight is the mean, but at least 1/16.
+/// has answered within query_timeout, else 0. The mean begins with one answered question and the
+/// first question that was not answered. From the eighth outcome on, each outcome changes the mean
+/// by an eighth of the difference, so that the mean follows about the last eight outcomes. The
+/// weight is the mean, but at least 1/16.
 ///
-/// `speed`: with the steps that the worker has made, and the time that has passed, between its
-/// last answers (each answer reduces what came before to 7/8), and the mean speed v of all
-/// remembered workers in steps per second, the weight is (steps + 2) / (v * time + 2), from 1/16 to
-/// 4. This is the worker's speed relative to v, as if the first two steps had been made at
-/// speed v: so a few answers do not decide.
+/// `speed`: the weight is (steps + 2) / (v * time + 2), from 1/16 to 4. Here `steps` is the number
+/// of steps that the worker has made, and `time` the number of seconds that have passed, between
+/// its last answers; each answer reduces the earlier sums to 7/8. v is the mean speed of all
+/// remembered workers, in steps per second. So the weight is the worker's speed relative to v, as
+/// if its first two steps had been made at speed v, and a few answers do not decide it.
 ///
-/// So the chance of each live worker to be the next one drawn is, of the chance under uniform
-/// draws, at least 1/16 (`availability`) or 1/64 (`speed`): no worker is left out.
+/// So each live worker is the next one drawn with at least 1/16 (`availability`) or 1/64 (`speed`)
+/// of its chance under uniform draws: no worker is left out.
 ///
 /// Remembers the last `remembered_max` of the workers about which there was anything to remember;
 /// for `availability`, these are the workers that did not answer lately. Takes O(remembered) time

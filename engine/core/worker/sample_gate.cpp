@@ -75,7 +75,8 @@ std::uint32_t SampleGate::candidate_count() const {
 
 bool SampleGate::start_draw(const Context& context) {
   ++draw_number_;
-  // A draw that other members replace before it is decided is the same one to the tuner.
+  // If a change of the members replaces a draw before it is decided, both are one draw to the
+  // tuner.
   if (tuner_ && phase_ != Phase::asking) tuner_->begin_draw();
   seen_steps_.clear();
   seen_paces_.clear();
@@ -121,7 +122,7 @@ void SampleGate::ask_random(const Context& context, std::uint32_t count) {
 bool SampleGate::on(const Context& context, const StepAnswer& answer) {
   if (weights_) weights_->on_answer(answer.from, answer.step, context.now);
   if (answer.draw != draw_number_) return false;
-  // After a refusal, the other answers to its draw still tell a tuner the lags.
+  // After a draw has refused the worker, further answers to the draw still tell a tuner the lags.
   if (phase_ == Phase::refused && tuner_) take_answer(answer);
   const bool asks = phase_ == Phase::asking || phase_ == Phase::entering;
   if (!asks || !take_answer(answer)) return false;
@@ -231,7 +232,8 @@ bool SampleGate::decide_entry(const Context& context) {
   const bool some_ended = std::erase(seen_steps_, barrier::finished) > 0;
   unanswered_.clear();
   const bool is_lowest_id = workers_->empty() || std::ranges::min(*workers_) == self_;
-  // A worker that has not begun may just have learned of one that ran, so it is asked once more.
+  // A worker that has not begun may just have learned its first step from one that still ran, so it
+  // is asked once more.
   const bool all_ended = all_answered && some_ended && seen_steps_.empty();
   const bool is_certain = all_ended && (!some_wait || has_seen_all_ended_);
   has_seen_all_ended_ = all_ended;

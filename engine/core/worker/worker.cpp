@@ -42,9 +42,10 @@ void Worker::enter(const Context& context) {
 
 void Worker::begin_at(const Context& context, Step first) {
   begins_first_ = gate_ && gate_->begins_first();
-  // Others have ended, or it is too late to begin; the last step may still follow from a deal.
+  // The worker ends if the others have ended, or if it is too late to begin and no deal can set a
+  // later last step.
   const bool ends = first >= barrier::finished || is_last(first);
-  // One that makes no step, and has no last step, stays at the step before its first.
+  // A worker that ends at once, in a job without a last step, keeps the step that it has.
   const Step last = ends ? std::min(first, options_.last_step) : first;
   if (last < barrier::finished) step_ = last;
   first_step_ = step_;
@@ -103,7 +104,7 @@ void Worker::begin_deal(Step first_step) {
 
 void Worker::on_deal(const Context& context, std::optional<DealPart> part) {
   has_part_ = part.has_value();
-  if (!part && phase_ == Phase::done) return;  // its last deal says what it has done
+  if (!part && phase_ == Phase::done) return;  // keeps its last deal, for its progress
   const auto begun = steps_begun();
   if (begun && part_ && !part_->order) former_share_ = share_at(*begun);
   part_ = std::move(part);
@@ -188,7 +189,8 @@ void Worker::on_plan(const Context& context, Step step, std::vector<RangeRows> p
 
 void Worker::read(const Context& context, std::optional<std::vector<RangeRows>> plan) {
   phase_ = Phase::reading;
-  // No barrier was passed before the first step, so nothing is promised of it.
+  // The worker has passed no barrier before its first step, so no barrier promises how new the
+  // values are that this step reads.
   const bool is_first = step_ == first_step_;
   const Step oldest = is_first ? 0 : barrier::promised_floor(options_.barrier, step_).value_or(0);
   context.out.push_back(Read{step_, std::move(plan), oldest, std::max(floor_, oldest)});
@@ -209,8 +211,8 @@ void Worker::compute(const Context& context) {
   context.out.push_back(Compute{step_, values_, share_, samples_max, former_});
 }
 
-/// Another worker has computed its batch. If the worker has not begun this step yet, it will
-/// compute one micro-batch.
+/// Another worker has computed its batch. If this worker has not begun to compute the step yet, it
+/// will compute one micro-batch.
 void Worker::on(const Context& context, const HandIn& hand_in) {
   const bool was_told = must_hand_in();
   hand_in_step_ = std::max(hand_in_step_, hand_in.step);

@@ -118,7 +118,7 @@ class Worker {
 
   void on(const Context& context, const Proceed& proceed);
   void on(const Context& context, const Stop& stop);
-  /// The worker's member leaves: as Stop.
+  /// The worker's member leaves. The worker does the same as on Stop.
   void leave(const Context& context);
   void on(const Context& context, const HandIn& hand_in);
   void on(const Context& context, const StepQuery& query);
@@ -127,7 +127,7 @@ class Worker {
   void on(const Context& context, const Notice& notice);
 
   /// Returns the status for a coordinator that does not know this worker yet. If there is a
-  /// coordinator, the core's driver sends it the status when the worker joins, because the worker
+  /// coordinator, the role Training sends it the status when the worker joins, because the worker
   /// itself does not ask the coordinator at which step to begin. Ends a run that another
   /// coordinator has permitted. Requires: start() was called.
   [[nodiscard]] WorkerStatus report_status();

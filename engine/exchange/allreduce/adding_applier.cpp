@@ -7,7 +7,7 @@
 namespace starling::core {
 namespace {
 
-/// Adds the changes of copies. Their mean is taken where the mean of updates would be.
+/// Adds the changes of copies. averages_rounds() says if the caller must pass their mean.
 template <class T>
 class AddingApplier final : public Applier {
  public:

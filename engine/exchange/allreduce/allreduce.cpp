@@ -57,7 +57,7 @@ Result<void> read_algorithm(std::string_view part, AllreduceSettings& settings) 
   return {};
 }
 
-/// The algorithm comes first.
+/// Reads an algorithm, an option, or both, the algorithm first.
 Result<AllreduceSettings> parse_argument(std::string_view argument) {
   if (argument.empty()) return unknown_argument(argument, "valid: allreduce, or allreduce:ring");
   AllreduceSettings settings;

@@ -22,7 +22,7 @@ struct AllreduceSettings {
   /// RoundExchangeOptions::overlaps (HPSGD: arXiv 2009.02701, with one step a round): while the
   /// updates u(k) of step k are summed, each worker computes step k + 1 with the copy w(k - 1) that
   /// contains the rounds up to k - 1. With gradients, w(k) = w(k - 1) - lr mean(u(k)), and u(k) is
-  /// that at w(k - 2).
+  /// the gradient at w(k - 2).
   bool overlaps = false;
   /// The number of buckets; 0 if it follows from the size of the model (automatic_bucket_count()).
   std::size_t buckets = 0;
@@ -33,7 +33,7 @@ struct AllreduceSettings {
 };
 
 /// Reads "allreduce:ALGORITHM,overlap" or "allreduce:ALGORITHM,buckets=N", in which each part may
-/// be missing. Refuses others.
+/// be missing. Refuses other names.
 [[nodiscard]] Result<AllreduceSettings> parse_allreduce(std::string_view name);
 /// Returns text that parse_allreduce() reads back.
 [[nodiscard]] std::string print(const AllreduceSettings& settings);
@@ -64,7 +64,8 @@ class AllreduceExchange : public RoundExchange {
                                                    std::size_t element_bytes);
   /// True if the state of the optimizer is in shards.
   [[nodiscard]] static bool shards_optimizer(std::string_view name);
-  /// The primary of the range if the state of the optimizer is in shards.
+  /// The primary of the range if the state of the optimizer is in shards, else the worker with the
+  /// lowest id.
   [[nodiscard]] static std::optional<MemberId> answerer(std::string_view name,
                                                         const Configuration& configuration,
                                                         RangeId range);

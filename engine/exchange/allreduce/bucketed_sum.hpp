@@ -1,4 +1,4 @@
-/// Sums in buckets: each bucket is summed for itself, so that its sum can begin while the worker
+/// Sums in buckets: each bucket is summed separately, so that its sum can begin while the worker
 /// still computes the parts of the buckets after it.
 #pragma once
 

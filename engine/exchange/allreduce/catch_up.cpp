@@ -18,8 +18,8 @@ bool knows_state(const RoundReport& report, const CatchUp::Lack& lack, RangeId r
 
 }  // namespace
 
-/// Values come from the worker with the lowest id that has completed the round, and state from the
-/// same one if it has it.
+/// Values come from the worker with the lowest id that has completed the round, and the optimizer's
+/// state from the same worker if that has it.
 Result<CatchUp> CatchUp::plan(const RoundReports& reports, const Lack& lack, std::size_t ranges,
                               const std::function<bool(RangeId)>& lacks_state) {
   CatchUp plan;

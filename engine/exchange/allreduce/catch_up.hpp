@@ -27,14 +27,15 @@ class CatchUp {
     Step round = 0;
     /// True if the worker lacks the values after this round.
     bool lacks_values = false;
-    /// True if the state is in shards, so that reports say who has that of which range; false if
-    /// each worker that has completed the round has all of it.
+    /// True if the optimizer's state is in shards, so that the reports say which worker has the
+    /// state of which range; false if each worker that has completed the round has all of the
+    /// state.
     bool shards_optimizer = false;
   };
 
-  /// Says what to ask of whom. `lacks_state(range)` is true if the worker lacks the state of the
-  /// optimizer of the range. Returns an Error if no worker has what is lacking. Requires: if the
-  /// worker lacks values, some report is of `lack.round`.
+  /// Plans which ranges to ask for, and which workers to ask. `lacks_state(range)` is true if the
+  /// worker lacks the state of the optimizer of the range. Returns an Error if no worker has what
+  /// is lacking. Requires: if the worker lacks values, some report is of `lack.round`.
   [[nodiscard]] static Result<CatchUp> plan(const RoundReports& reports, const Lack& lack,
                                             std::size_t ranges,
                                             const std::function<bool(RangeId)>& lacks_state);

@@ -12,7 +12,7 @@ bool is_workers(const ExchangeScope& scope, Epoch epoch) {
 
 }  // namespace
 
-/// The sum knows how many elements the piece must have.
+/// Does not check the number of elements: only the sum knows it.
 bool is_valid(const ExchangeScope& scope, const SumPiece& piece) {
   const Slice& values = piece.values;
   return is_workers(scope, piece.epoch) && !values.rows &&

@@ -1,6 +1,6 @@
 /// The messages of exchanges with rounds: workers sum by a collective
-/// (docs/design/0024-allreduce.md). Each names the epoch of the sender's configuration. A member of
-/// a later epoch ignores it, but answers a RoundReport with its configuration.
+/// (docs/design/0024-allreduce.md). Each message names the epoch of the sender's configuration. A
+/// member of a later epoch ignores the message, but answers a RoundReport with its configuration.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct SumPiece {
   collective::ChunkId chunk = 0;
   /// The round of the move in the collective's schedule.
   std::uint32_t move_round = 0;
-  /// Not in rows. Empty if the chunk has no elements.
+  /// Without Slice::rows. Empty if the chunk has no elements.
   Slice values;
 
   static constexpr std::string_view name = "sum-piece";
@@ -35,7 +35,8 @@ struct SumPiece {
   }
 };
 
-/// Worker to those that send to it: it has finished so many slices of a sum (collective::Ack).
+/// Worker to the workers that send to it: it has finished `slices` slices of a sum
+/// (collective::Ack).
 struct SumAck {
   Epoch epoch = 0;
   collective::CollectiveId sum = 0;
@@ -45,7 +46,7 @@ struct SumAck {
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.sum, m.slices); }
 };
 
-/// Worker to all others when it adopts a configuration.
+/// Worker to all others when it adopts a configuration: the last round that it has completed.
 struct RoundReport {
   Epoch epoch = 0;
   /// The last round that the sender has completed; nullopt if it has no copy of the model.
@@ -66,7 +67,7 @@ struct CatchUpRequest {
   Epoch epoch = 0;
   RangeId range = 0;
   Step round = 0;
-  /// True if it lacks the state of the optimizer.
+  /// True if the sender lacks the state of the optimizer.
   bool wants_state = true;
 
   static constexpr std::string_view name = "catch-up-request";

@@ -11,10 +11,11 @@ using collective::ReceiveAction;
 
 }  // namespace
 
-/// The i-th worker of a node has its backup at the i-th worker of the next node that has workers,
-/// counted around. So the state survives the death of a node, and each worker of a node with as
-/// many workers as the one before is the backup of one. Workers that share no node, and those of a
-/// job on a single node, have their backups at the next worker.
+/// The i-th worker of a node has its backup at the i-th worker of the next node that has workers;
+/// the first node follows the last one, and a node with fewer workers begins again with its first.
+/// So the state survives the death of a node, and each worker of a node with as many workers as the
+/// one before is the backup of one. Workers that share no node, and those of a job on a single
+/// node, have their backups at the next worker.
 OptimizerShards::OptimizerShards(const Configuration& configuration) {
   std::map<NodeId, std::vector<Rank>> workers_of_node;
   std::vector<const Member*> workers;
@@ -53,7 +54,7 @@ collective::Schedule sharded_schedule(std::span<const Rank> backups) {
   schedule.rounds.resize(3);
   for (collective::ChunkId chunk = 0; chunk < n; ++chunk) {
     const Rank backup = backups[chunk];
-    // Not every worker sends to the same one first.
+    // The order differs from chunk to chunk, so that not all workers send to the same one first.
     for (Rank k = 1; k < n; ++k) {
       schedule.rounds[gradients_round].push_back(
           {(chunk + k) % n, chunk, chunk, ReceiveAction::add});

@@ -15,7 +15,8 @@
 
 namespace starling::core {
 
-/// The shards of the workers of one configuration, which stand in the order of their ids.
+/// The shards of the workers of one configuration. A Rank is a worker's position among them in the
+/// order of their ids.
 class OptimizerShards {
  public:
   using Rank = collective::Rank;

@@ -6,7 +6,8 @@
 
 namespace starling::core {
 
-/// `is_compact` as in Slice. The message shares the piece's elements.
+/// Returns the message for a piece. The message shares the piece's elements. `is_compact` is as in
+/// Slice.
 template <class T>
 [[nodiscard]] SumPiece to_message(const collective::Piece<T>& piece, Epoch epoch,
                                   bool is_compact = false) {
@@ -22,7 +23,8 @@ template <class T>
   return {epoch, ack.collective, ack.slices};
 }
 
-/// The piece shares the message's elements, which must be of type T.
+/// Returns the piece in a message. The piece shares the message's elements. Requires: they are of
+/// type T.
 template <class T>
 [[nodiscard]] collective::Piece<T> to_piece(const SumPiece& message) {
   return {message.sum,

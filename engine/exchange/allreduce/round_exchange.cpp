@@ -113,8 +113,8 @@ const Write* RoundExchange::next_write() const {
   return write ? &*write : nullptr;
 }
 
-/// Completes the round in progress if its sum is complete. Then starts the sum of the next one, or
-/// of its next bucket, if this member has all before it, and its part of it.
+/// Completes the round in progress if its sum is complete. Then starts the sum of the next round,
+/// or of its next bucket, if that can be started and this member has its contribution to it.
 void RoundExchange::go_on(const Context& context) {
   if (!is_ready_) return;
   if (sum_->is_complete() && !uses_copy()) complete_round(context);
@@ -180,7 +180,8 @@ RoundExchange::RoundLength RoundExchange::count_round(StepsOfWorkers& progress) 
   return round;
 }
 
-/// Goes on from the values after the round. The state of the optimizer stays the worker's own.
+/// Replaces the values of the worker's copy by those after the round. The state of the optimizer
+/// stays the worker's own.
 void RoundExchange::share_round() {
   for (RangeId range = 0; range < model_.size(); ++range) {
     model_[range].value = base_[range].value;
@@ -214,8 +215,8 @@ void RoundExchange::on(const Context& context, const Snapshot& request) {
   observe_round(context);
 }
 
-/// Answers a Snapshot of the first round that ends at its step or later; if that one is over, says
-/// so.
+/// Answers the pending Snapshot with the states after the first round that ends at its step or
+/// later or, if a later round is complete already, with states without values.
 void RoundExchange::observe_round(const Context& context) {
   if (pending_snapshot_.round == 0 || synced_step_ < pending_snapshot_.round) return;
   const bool is_over = synced_step_ - pending_snapshot_.round >= rounds_.every;

@@ -1,6 +1,7 @@
 /// Rounds in which all workers sum, for exchanges in which every worker has a copy of the model:
 /// the allreduce exchange sums updates, the average exchange sums the changes of copies. After a
-/// round all copies are equal, to the last bit. docs/design/0024-allreduce.md says what follows.
+/// round all copies are equal, to the last bit. docs/design/0024-allreduce.md describes the
+/// consequences.
 ///
 /// Each `every` steps of a worker are a round, which counts once the worker's copy contains the
 /// updates of all workers, each once. A worker that has ended takes part in the sums without an
@@ -201,7 +202,8 @@ class RoundExchange {
   /// Grows with each copy from another member.
   std::uint64_t full_ranges_version_ = 0;
 
-  /// The worker's write, until it counts; without its update if the copy contains that.
+  /// The worker's write, until it counts; without its update if the copy contains the update
+  /// already.
   std::optional<Write> write_;
   /// The parts that the worker has of the update that it computes; absent once the update is whole.
   std::optional<WriteParts> early_;
@@ -213,7 +215,7 @@ class RoundExchange {
 
   /// The workers of the configuration, ascending.
   std::vector<MemberIncarnation> workers_;
-  /// This one's position among them.
+  /// This member's position in workers_.
   collective::Rank rank_ = 0;
   /// nullptr unless the state of the optimizer is in shards.
   std::shared_ptr<const OptimizerShards> shards_;

@@ -1,4 +1,4 @@
-/// The exchanges with rounds when the configuration changes.
+/// How a RoundExchange handles a change of the configuration.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -115,7 +115,7 @@ void RoundExchange::agree(const Context& context) {
     return context.out.push_back(
         Fail{"no worker has a copy of the parameters; valid: start from a checkpoint"});
   const bool is_behind = own != latest;
-  if (!is_behind) next_state_.clear();  // no worker has completed the round
+  if (!is_behind) next_state_.clear();  // no worker has completed the aborted round
   const auto lacks_state = [&](RangeId range) {
     if (!is_behind) return keeps_state(range) && !has_state(range);
     const bool has_own = rounds_.sums_changes && has_model();
@@ -140,9 +140,10 @@ void RoundExchange::ask_for_next_range(const Context& context) {
     context.send(ask->source, ask->request);
 }
 
-/// No sum is complete without the one who asks. So it asks for what this member has after its last
-/// round or, if another worker has completed the next one, for the state after that; a member that
-/// has installed the next round meanwhile still has this state.
+/// No sum of this epoch is complete before the asking worker takes part in it. So that worker asks
+/// for the last round that this member has completed or, if another worker has completed the round
+/// after it, for the optimizer's state after that round. This member has this state in next_state_
+/// or, once it has installed that round, in its copy.
 bool RoundExchange::on(const Context& context, MemberId from, const CatchUpRequest& request) {
   if (!is_current(request.epoch) || !has_model()) return true;
   const auto next = next_state_.find(request.range);
@@ -168,7 +169,7 @@ bool RoundExchange::on(const Context& context, MemberId from, const CatchUpReply
   return true;
 }
 
-/// Goes on from what has come.
+/// Installs the values and the state that have come, and goes on.
 void RoundExchange::install(const Context& context) {
   const bool has_values = !catch_up_->values().empty();
   if (has_values) install_values();

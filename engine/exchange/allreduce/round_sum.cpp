@@ -20,8 +20,8 @@ constexpr std::size_t piece_bytes_max = range_bytes_max;
 /// More slices in progress do not make a sum faster.
 constexpr std::size_t slices_in_progress_max = 4;
 
-/// Returns the schedule of the algorithm that is named; nullopt if there is none, or if it cannot
-/// have so many workers.
+/// Returns the schedule of RoundSumOptions::algorithm; nullopt if that is empty or has no effect,
+/// or if the algorithm cannot have this number of workers.
 std::optional<collective::Schedule> named_schedule(const RoundSumOptions& options) {
   using collective::Operation;
   if (options.algorithm.empty() || options.shards) return std::nullopt;
@@ -57,7 +57,7 @@ std::unique_ptr<RoundSum> make_sum_of(const RoundSumOptions& options, const Buck
 
 template <class T>
 std::unique_ptr<RoundSum> make_typed_sum(const RoundSumOptions& options) {
-  const auto named = named_schedule(options);  // to pack trees takes long
+  const auto named = named_schedule(options);  // once for all: packing trees takes long
   if (options.buckets.empty()) return make_sum_of<T>(options, all_ranges(*options.layout), named);
   std::vector<std::unique_ptr<RoundSum>> sums;
   for (const Bucket& bucket : options.buckets)

@@ -35,7 +35,7 @@
 
 namespace starling::core {
 
-/// Jobs have at most so many workers.
+/// A job that sums has at most this many workers.
 inline constexpr std::size_t allreduce_workers_max = collective::members_max;
 /// An update is of at most this many steps, so that 32 bits hold the number of its samples if
 /// batches have less than 65,536.
@@ -58,10 +58,11 @@ struct SumResidual {
 struct RoundSumOptions {
   std::shared_ptr<const Layout> layout;
   ApplierPtr applier;
-  /// As collective::parse_algorithm() reads it. Empty, or one that cannot have so many workers: the
-  /// algorithm that takes the least time for the size of the vector and the number of workers.
+  /// As collective::parse_algorithm() reads it. If it is empty, or names an algorithm that cannot
+  /// have this number of workers, the algorithm is the one that takes the least time for the size
+  /// of the vector and the number of workers.
   std::string algorithm{};
-  /// Each bucket is summed for itself, in this order; at least two. Empty: all ranges are summed
+  /// Each bucket is summed separately, in this order; at least two. Empty: all ranges are summed
   /// together.
   std::vector<Bucket> buckets{};
   /// ExchangeOptions::window.
@@ -91,7 +92,7 @@ struct Contribution {
 class RoundSum {
  public:
   using Message = std::variant<SumPiece, SumAck>;
-  /// Messages, each to the worker at a position.
+  /// Messages, each with the position of the worker to which it goes.
   using Sends = std::vector<std::pair<collective::Rank, Message>>;
 
   virtual ~RoundSum() = default;
@@ -101,18 +102,19 @@ class RoundSum {
   [[nodiscard]] virtual bool can_start() const = 0;
   /// Returns the bucket that start() will sum. Requires: can_start().
   [[nodiscard]] virtual Bucket next_bucket() const = 0;
-  /// Starts the next sum, or that of its next bucket, with this worker's update, which is of so
-  /// many steps, or without one. The update needs only the parts of the bucket. `ranges` are the
-  /// values to which the sum will be applied. Requires: can_start(); if there is an update, 1 <=
-  /// steps <= sum_steps_max; all buckets of a sum are started with the same numbers of steps and
-  /// samples.
+  /// Starts the next sum, or that of its next bucket, with `update`, this worker's update, which is
+  /// of `steps` steps, or without one (nullptr). The update needs only the parts of the bucket.
+  /// `ranges` are the values to which the sum will be applied. Requires: can_start(); if there is
+  /// an update, 1 <= steps <= sum_steps_max; all buckets of a sum are started with the same numbers
+  /// of steps and samples.
   virtual void start(Sends& out, const Update* update, Step steps,
                      const std::vector<RangeValues>& ranges) = 0;
   /// Takes a message from the worker at a position; ignores those that no correct worker sends.
   virtual void on(Sends& out, collective::Rank from, const SumPiece& piece) = 0;
   virtual void on(Sends& out, collective::Rank from, const SumAck& ack) = 0;
 
-  /// True if the sum that was started last is complete in all buckets, and was not taken.
+  /// True if the sum that was started last is complete in all buckets, and apply() has not taken it
+  /// yet.
   [[nodiscard]] virtual bool is_complete() const = 0;
   /// Returns for each worker its contribution; nullopt if the sum has no update of it. Requires:
   /// is_complete().
@@ -123,22 +125,24 @@ class RoundSum {
   /// this worker does not know them, or if there are no shards.
   [[nodiscard]] virtual const RangeValues* applied(RangeId) const { return nullptr; }
   /// Returns the state of this worker's shards after the sum in progress; nullopt unless this
-  /// worker knows all of it. If any worker has completed the sum, those that have the shards do.
+  /// worker knows all of it. If any worker has completed the sum, each worker knows all of the
+  /// state of its shards.
   [[nodiscard]] virtual std::optional<ShardState> shard_state() const { return std::nullopt; }
 };
 
 /// How a sum is cut, so that its pieces are small, and few of them are in flight.
 struct SumSlices {
-  /// Each chunk is cut into so many slices, of at most range_bytes_max bytes.
+  /// The number of slices of each chunk. A slice has at most range_bytes_max bytes.
   std::uint32_t slices = 1;
   /// collective::ExecutorOptions::window.
   std::uint32_t slice_window = 1;
 };
-/// Cuts a vector of `bytes`. `window` is ExchangeOptions::window.
+/// Cuts a vector of `bytes` bytes. `window` is ExchangeOptions::window.
 [[nodiscard]] SumSlices cut_sum(const collective::Schedule& schedule, double bytes,
                                 std::size_t window);
 
-/// Requires: 1 <= workers <= allreduce_workers_max, self < workers.
+/// Returns the part of one worker in the sums. Requires: 1 <= workers <= allreduce_workers_max,
+/// self < workers.
 [[nodiscard]] std::unique_ptr<RoundSum> make_round_sum(const RoundSumOptions& options);
 
 }  // namespace starling::core

@@ -13,8 +13,8 @@
 namespace starling::core {
 
 /// T is float or double. After the sum, the elements of the vector are the new values of the
-/// ranges; the counts and the numbers of the workers are sums as ever. A worker alone sends and
-/// receives nothing, so it applies the sum at last.
+/// ranges; the counts and the numbers of the workers are sums, as in other sums. A worker that is
+/// alone sends and receives nothing, so only apply() applies its sum.
 ///
 /// The values and the state before a round are kept until it is complete, because the round may be
 /// aborted. So a worker has those of its shards twice meanwhile.
@@ -74,8 +74,8 @@ class ShardedSum final : public TypedRoundSum<T> {
  protected:
   using Kind = collective::Instruction::Kind;
 
-  /// The primary applies a sum before it sends it to the backup; the backup applies it when it gets
-  /// it, and goes on with the new values.
+  /// The primary applies a sum before it sends it to the backup; the backup applies the sum when it
+  /// receives it, and sends the new values on.
   void on_instruction(const collective::Instruction& instruction, const collective::SliceId& slice,
                       std::span<T> elements) override {
     const std::size_t workers = this->options().workers;

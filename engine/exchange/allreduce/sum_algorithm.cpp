@@ -19,8 +19,8 @@ namespace {
 /// processes on 2 processors sum 1 kB in 0.32 ms by `parts`, and in 0.20 ms by `doubling`.
 constexpr double message_s = 20e-6;
 
-/// In whole picoseconds, because sums of the same terms in another order may differ in their last
-/// digits, and all workers must choose the same plan.
+/// Returns the time of a sum, rounded to whole picoseconds, because sums of the same terms in
+/// another order may differ in their last digits, and all workers must choose the same plan.
 double seconds_of(const collective::Plan& plan, std::size_t workers) {
   const double seconds = plan.cost.seconds + message_s * static_cast<double>(plan.cost.messages) /
                                                  static_cast<double>(workers);

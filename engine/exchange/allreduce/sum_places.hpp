@@ -51,7 +51,7 @@ struct SumPlaces {
   /// By range of the layout: where its rounding errors begin among those of all ranges
   /// (SumResidual); at last, the number of these errors. It depends on the layout alone.
   std::vector<std::size_t> errors;
-  /// Where the slices begin, and at last `size` (Executor::start). in_order() leaves the vector
+  /// Where the slices begin, and at last `size` (Executor::start). in_order() leaves `slices`
   /// empty, for the caller to fill. In shards, slice s of chunk c is the range first_row(workers) +
   /// s * workers + c, followed by the elements of all workers; it is empty if the bucket does not
   /// contain this range.

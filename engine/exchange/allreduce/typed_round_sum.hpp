@@ -94,8 +94,8 @@ class TypedRoundSum : public RoundSum {
   /// True if the pieces of this round of the schedule may be compressed.
   [[nodiscard]] virtual bool may_compress(std::uint32_t) const { return true; }
 
-  /// Rounds elements to bfloat16, and keeps the errors of those that have a place. The others,
-  /// which follow them, are bytes, which do not change.
+  /// Rounds elements to bfloat16, and keeps the errors of those that have a place. The elements
+  /// that follow these hold bytes (sum_places.hpp), which rounding does not change.
   void round(std::size_t first_error, std::span<T> elements) const {
     if constexpr (std::is_same_v<T, float>) {
       const std::span<float> errors{options_.residual->pending};
@@ -108,7 +108,7 @@ class TypedRoundSum : public RoundSum {
     }
   }
 
-  /// Returns the sum of the weights of the workers at a place.
+  /// Returns the sum of the weights of the workers, whose elements begin at `place`.
   [[nodiscard]] double weights_at(std::span<const T> vector, std::size_t place) const {
     double weights = 0;
     for (const auto& contribution : contributions_at(vector, place))
@@ -126,8 +126,8 @@ class TypedRoundSum : public RoundSum {
   [[nodiscard]] std::vector<T> take_sum() { return std::exchange(sum_, {}); }
 
  private:
-  /// Returns by what the elements of an update are multiplied, so that the sum divided by the sum
-  /// of the weights is what apply_round() applies.
+  /// Returns the factor by which the elements of an update are multiplied, so that the sum divided
+  /// by the sum of the weights is what apply_round() applies.
   [[nodiscard]] double weight_of(std::uint32_t samples) const {
     return options_.applier->averages_rounds() ? samples : 1;
   }

@@ -148,8 +148,9 @@ void BroadcastExchange::on_configuration(const Context& context, const Configura
   if (!source_.asked() || is_gone(*source_.asked())) request_copy(context);
 }
 
-/// No longer awaits those who are gone, and awaits those who have come since `before`. Every copy
-/// that these may get already contains a share that is missing nowhere.
+/// Removes the workers that are gone from `sent.missing`, and adds those that have joined since
+/// `before`. Requires: the share is missing somewhere; else each copy that a joining worker can get
+/// contains it.
 void BroadcastExchange::renew_missing(const Context& context, const Configuration& before,
                                       Sent& sent) const {
   std::erase_if(sent.missing, [&](const MemberIncarnation& worker) {
@@ -184,7 +185,8 @@ void BroadcastExchange::request_copy(const Context& context) {
   finish_read(context);
 }
 
-/// Asks for the first range of which this worker has no copy, or waits, or ends the job.
+/// Does what `next` says: asks for the first range of which this worker has no copy, or waits, or
+/// ends the job.
 void BroadcastExchange::ask(const Context& context, CopySource::Next next) {
   if (auto* timer = std::get_if<SetTimer>(&next)) return context.out.push_back(*timer);
   if (auto* failure = std::get_if<Fail>(&next)) return context.out.push_back(std::move(*failure));
@@ -218,7 +220,7 @@ void BroadcastExchange::on_timer(const Context& context) {
 }
 
 /// Takes a copy, and applies the updates that have come before it. Returns false if the copy does
-/// not fit, as only that of a faulty member.
+/// not fit, which happens only if its sender is faulty.
 bool BroadcastExchange::install(const Context& context, const RangeCopy& received) {
   Copy& copy = copies_[received.state.range];
   if (!fits(*options_.layout, *options_.applier, received.state)) return false;

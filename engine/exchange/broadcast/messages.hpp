@@ -24,7 +24,8 @@ struct Share {
   std::uint32_t samples = 0;
   std::uint64_t samples_total = 0;
   Slice update;
-  /// The number of workers by which every worker weighs the update.
+  /// The number of workers in the configuration of `worker`. Every copy weighs the update by it
+  /// (Applier::weight()).
   std::uint32_t workers = 0;
 
   static constexpr std::string_view name = "share";

@@ -51,7 +51,7 @@ Result<void> check_names(const Schedule& schedule) {
   return {};
 }
 
-/// Follows one chunk.
+/// Follows one chunk through the rounds, and checks its moves.
 class ChunkChecker {
  public:
   ChunkChecker(const Schedule& schedule, ChunkId chunk)
@@ -124,7 +124,7 @@ class ChunkChecker {
   /// The contributions that the result consists of.
   Contributions wanted_;
   std::optional<Rank> destination_;
-  /// By member: what it has of this chunk.
+  /// By member: the contributions that its value of this chunk holds.
   std::vector<Contributions> values_;
 };
 

@@ -1,7 +1,7 @@
 /// Internal: kernel bodies of batch normalisation. The input is a matrix [rows x channels]; a row
-/// is one pixel of one sample. Its rows are divided into groups of 256 samples, each normalised by
-/// its own statistics, because the CPU computes a batch in micro-batches of 256 samples. Statistics
-/// are [groups x channels].
+/// is one pixel of one sample. The rows of the matrix are divided into groups; each group has the
+/// samples of 256 rows of the data, and is normalised by its own statistics, because the CPU
+/// computes a batch in micro-batches of 256 rows of the data. Statistics are [groups x channels].
 #pragma once
 
 #include <cmath>

@@ -16,8 +16,8 @@ struct OneLane {
   STARLING_HOST_DEVICE static Index count() { return 1; }
   /// Returns the sum of `value` over all lanes.
   STARLING_HOST_DEVICE static float sum(float value) { return value; }
-  /// Sets `score` and `index` of all lanes to those of the lane with the largest score, of equal
-  /// scores to those with the smallest index.
+  /// Sets `score` and `index` of all lanes to those of the lane with the largest score; if several
+  /// scores are equal, to those of the lane with the smallest index.
   STARLING_HOST_DEVICE static void find_best(float& /*score*/, Index& /*index*/) {}
 };
 

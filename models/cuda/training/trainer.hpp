@@ -50,7 +50,8 @@ class Trainer {
   /// called. For benchmarks.
   [[nodiscard]] Result<void> repeat();
   /// Waits for all steps in flight. Returns the sums of Accumulator::loss and metric_value over the
-  /// rows of all steps since the last finish(), or since make(). More steps may follow.
+  /// rows of all steps since the last finish(), or since make(); for real targets, those of the
+  /// targets as they are in the Table, scaled or not. More steps may follow.
   [[nodiscard]] Result<Accumulator> finish();
   /// Waits for all steps in flight, and copies the parameters to `w`. Requires: `w` has one element
   /// for each parameter.

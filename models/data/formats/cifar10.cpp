@@ -15,7 +15,7 @@ constexpr std::size_t pixels = 1024;
 constexpr std::size_t channels = 3;
 constexpr std::size_t record_bytes = 1 + channels * pixels;
 constexpr unsigned classes = 10;
-/// Memory is reserved before reading for the records of at most this many bytes of files.
+/// Before reading, memory is reserved for the records of at most this number of bytes of files.
 constexpr std::uint64_t reserved_bytes_max = std::uint64_t{1} << 30U;
 
 using Record = std::array<std::byte, record_bytes>;

@@ -53,7 +53,7 @@ class CsvReader {
     for (const std::string& name : schema_.classes) classes_.emplace(name, classes_.size());
   }
 
-  /// Returns nullopt if the schema does not fit: it takes a column for numbers that holds text or
+  /// Returns nullopt if the schema does not fit: it treats as numbers a column that holds text or
   /// that the user declared by category=NAME. The caller then infers a schema from all rows and
   /// reads the file again.
   Result<std::optional<RawTable>> read();

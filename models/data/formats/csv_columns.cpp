@@ -30,8 +30,8 @@ class ColumnFinder {
   void inherit_unused();
   Result<void> find_id();
   Result<void> find_label();
-  /// Returns the option `label`, or else that of the training data's source. A file without a
-  /// header takes no name from there.
+  /// Returns the option `label`, or else that of the training data's source, unless the latter is a
+  /// column's name and this file has no header.
   [[nodiscard]] std::optional<std::string> label_option() const;
   Result<void> find_ignored();
   Result<void> find_categories();
@@ -95,7 +95,8 @@ void ColumnFinder::inherit_unused() {
   const bool has_label = source_.label && source_.label != "none";
   const std::size_t without_label = count_training_columns() + names.size();
   if (numbers.size() < names.size() || count_ < without_label + (has_label ? 1 : 0)) return;
-  // In a file without labels, the columns behind that of the training file's labels move forward.
+  // In a file without labels, the columns that follow the labels in the training file have numbers
+  // that are smaller by 1.
   std::uint64_t label = UINT64_MAX;
   if (training->label == "first") label = 1;
   if (const auto number = parse_count(training->label.value_or(""))) label = *number;
@@ -195,8 +196,8 @@ bool ColumnFinder::has_feature_name(const Encoding& training) const {
 }
 
 /// Brings the features into the order of the training data's columns. If the header has any of
-/// their names, it must have all of them, in any order; else the columns are taken in the file's
-/// order.
+/// the names of these columns, it must have all of them, in any order. If it has no such name, or
+/// there is no header, the features keep the file's order.
 Result<void> ColumnFinder::order_by_name(const Encoding& training) {
   const auto& header = rows_.header();
   if (header.empty() || !has_feature_name(training)) {

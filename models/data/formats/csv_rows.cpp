@@ -111,8 +111,8 @@ CsvRows::CsvRows(const CsvSource& source, InputFile file)
       lines_(std::move(file)),
       budget_(source.file) {}
 
-/// Returns what the training data's option `header` says of the first row of test data: `no` that
-/// it is no header, `yes` that it is one if it names all columns of the training data.
+/// Applies the training data's option `header` to the first row of test data. With header=no the
+/// row is not a header. With header=yes it is one if it names all columns of the training data.
 std::optional<bool> CsvRows::training_header(const Cells& first) const {
   const CsvSource* const training = source_.training_source.get();
   if (training == nullptr || !training->header) return std::nullopt;
@@ -155,7 +155,8 @@ Result<const CsvRows::Cells*> CsvRows::next() {
   return cells;
 }
 
-/// True if a line of spaces and tabs has the separators of a row, which are tabs then.
+/// Returns true if `blank`, a line of spaces and tabs, has as many separators as a row, which is
+/// possible only if the separators are tabs.
 bool CsvRows::is_row_of_empty_cells(std::string_view blank) const {
   const auto separators = static_cast<std::size_t>(std::ranges::count(blank, separator_));
   return separators > 0 && separators + 1 == columns_;
@@ -181,7 +182,8 @@ Result<const CsvRows::Cells*> CsvRows::read_line() {
   }
 }
 
-/// Is needed because the cells of a long line of separators take many times the line's bytes.
+/// Checks long lines, because the cells of a long line of separators take many times the line's
+/// bytes.
 Result<void> CsvRows::check_memory(std::string_view line) const {
   constexpr std::size_t short_line = std::size_t{1} << 20U;
   if (line.size() <= short_line) return {};

@@ -43,7 +43,8 @@ class CsvColumnStatistics {
     return is_new ? node_bytes + cell.size() : 0;
   }
 
-  /// Returns an error if every cell is a number, but some only if a comma counts as decimal point.
+  /// Returns an error if every cell is a number, but some are numbers only if a comma counts as
+  /// decimal point.
   [[nodiscard]] std::optional<Error> check_decimal_commas() const {
     if (comma_numbers_ == 0 || numbers_ + comma_numbers_ < count_) return std::nullopt;
     return Error{first_error_->message +

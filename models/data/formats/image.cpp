@@ -68,7 +68,7 @@ Result<Image> decode_png(std::span<const std::byte> file, const std::string& pat
   // Reads the alpha channel too, because without it libpng would blend the image with a background.
   reader.format =
       (is_colour ? PNG_FORMAT_FLAG_COLOR : 0U) | (has_alpha ? PNG_FORMAT_FLAG_ALPHA : 0U);
-  // Reads 16-bit samples for which the file states no gamma as sRGB, like 8-bit samples.
+  // If the file states no gamma, reads 16-bit samples as sRGB, like 8-bit samples.
   reader.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   Image image{reader.height, reader.width, is_colour ? 3U : 1U, {}};
   const std::size_t file_channels = image.channels + (has_alpha ? 1 : 0);
@@ -197,7 +197,7 @@ Image with_channels(Image image, std::uint32_t channels) {
   return {image.height, image.width, channels, std::move(pixels)};
 }
 
-/// Resizes one axis, then the other. Begins with the axis after which the image has fewer pixels,
+/// Resizes one axis, then the other. Begins with the axis whose resizing leaves fewer pixels,
 /// because in the other order an image of 1 x 1,000,000 pixels could grow to many times its size.
 Image resized(Image image, std::uint32_t height, std::uint32_t width) {
   const auto resize_width = [&] {

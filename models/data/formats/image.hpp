@@ -30,7 +30,8 @@ Result<Image> decode_image(std::span<const std::byte> file, const std::string& p
 Image with_channels(Image image, std::uint32_t channels);
 
 /// Resizes the image by linear interpolation. If the image shrinks, each new pixel is the weighted
-/// mean of all old pixels that it covers. Requires: `height` and `width` are at least 1.
+/// mean of all old pixels that are less than the size of one new pixel away from its centre, in
+/// each direction. Requires: `height` and `width` are at least 1.
 Image resized(Image image, std::uint32_t height, std::uint32_t width);
 
 }  // namespace starling::models

@@ -13,6 +13,7 @@
 namespace starling::models {
 namespace {
 
+/// The most bytes that one deflated byte can expand to.
 constexpr std::uint64_t deflate_ratio_max = 1032;
 constexpr std::string_view array_ending = ".npy";
 constexpr std::size_t names_shown_max = 20;
@@ -173,8 +174,8 @@ NpzSource fill_in_names(const NpzSource& source, const Archive& archive, bool is
   return named;
 }
 
-/// Refuses a name that no array of the archive has; it is empty if no usual name fits. `option` is
-/// `features` or `labels`.
+/// Refuses a name that no array of the archive has. `name` is empty if no usual name fits. `option`
+/// is `features` or `labels`.
 Result<void> check_name(const Archive& archive, const char* option, const std::string& name) {
   if (has_array(archive, name)) return {};
   if (name.empty())

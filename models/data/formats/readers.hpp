@@ -17,12 +17,12 @@ Result<RawTable> read_idx(const IdxSource& source);
 /// last.
 Result<RawTable> read_cifar10(const Cifar10Source& source);
 
-/// Reads rows of cells. Unless the source says it, the first row is a header if all its cells are
-/// text. Skips blank lines. Cells may be quoted.
+/// Reads rows of cells. Unless the source or the training data decide it, the first row is a header
+/// if all its cells are text. Skips blank lines. Cells may be quoted.
 Result<RawTable> read_csv(const CsvSource& source);
 
 /// Reads LIBSVM's sparse text; `#` starts a comment. The indices of a row must ascend. Unless the
-/// source says it, they count from 0 if the file contains an index 0, else from 1.
+/// source sets `base`, they count from 0 if the file contains an index 0, else from 1.
 Result<RawTable> read_libsvm(const LibsvmSource& source);
 
 /// Reads NumPy's format (numpy.lib.format, versions 1 to 3): numbers in either byte order, row- or

@@ -61,7 +61,7 @@ enum class Missing { mean, drop, refuse };
 struct CsvSource {
   std::string file;
   /// The column of labels: `last`, `first`, `none`, or its name in the header, or without a header
-  /// its number from 1. Absent: the last column.
+  /// its number, which counts from 1. Absent: the last column.
   std::optional<std::string> label = std::nullopt;
   /// The column that names the rows. Empty: the first column if its name in the header is empty,
   /// else no column.
@@ -80,14 +80,16 @@ struct CsvSource {
   bool has_decimal_commas = false;
   /// True to skip all lines that begin with #; false to skip only those before the first row.
   bool has_comments = false;
-  /// True if the first row is a header. Absent: it is one if all its cells are text.
+  /// True if the first row is a header. Absent: the `header` of `training_source` decides; if that
+  /// is absent too, or is true although the row does not name all columns of the training data, the
+  /// row is a header if all its cells are text.
   std::optional<bool> header = std::nullopt;
   /// The training data, whose columns, categories and labels the file must have; nullptr if the
   /// file itself is the training data. Not part of the printed text.
   std::shared_ptr<const Table> training_table = nullptr;
-  /// The source of the training data if that was CSV, too. Where this source names none, `label` is
-  /// that of the training data and, without a header, `id` and `ignored` are. Not part of the
-  /// printed text.
+  /// The source of the training data, if it is CSV too. If this source names no label column, the
+  /// label column of the training data counts. If this source names neither `id` nor `ignored`, and
+  /// the file has no header, those of the training data count. Not part of the printed text.
   std::shared_ptr<const CsvSource> training_source = nullptr;
   bool operator==(const CsvSource&) const = default;
 };

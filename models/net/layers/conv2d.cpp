@@ -48,7 +48,8 @@ class Conv2d final : public Layer<T> {
 
  private:
   [[nodiscard]] const ConvolutionShape& shape() const { return convolution_.shape(); }
-  /// The parts of the layer's parameters w, or of their gradient. The bias is empty without one.
+  /// The parts of the layer's parameters w, or of their gradient. bias() is empty if the layer has
+  /// no bias.
   template <class U>
   [[nodiscard]] std::span<U> weights(std::span<U> w) const {
     return w.first(shape().window() * shape().outputs);

@@ -44,7 +44,7 @@ struct Backward {
   std::span<const T> x;
   std::span<const T> y;
   const Saved<T>& saved;
-  /// The number of these samples divided by that of the batch; below 1 if the batch is computed in
+  /// n divided by the number of samples of the whole batch; below 1 if the batch is computed in
   /// micro-batches.
   T share = 1;
   /// True if g is still zero, because nothing was added to it.

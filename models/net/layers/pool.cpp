@@ -161,8 +161,9 @@ class Pool : public Layer<T> {
   PoolShape window_;
 };
 
-/// The largest number of each window, channel by channel; the first of equal ones. Ignores pixels
-/// outside the image. Saves the indices of the largest numbers.
+/// The largest number of each window, channel by channel; if several are equal, the one in the
+/// leftmost column, and there the uppermost. Ignores pixels outside the image. Saves the indices of
+/// the largest numbers.
 template <class T>
 class MaxPool final : public Pool<T> {
  public:

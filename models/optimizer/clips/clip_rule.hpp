@@ -27,7 +27,8 @@ concept ClipRule = Alternative<C> &&
   { clip.apply(doubles) } -> std::same_as<double>;
 };
 
-/// Reads a limit that is above 0 also as a float, the only option of the clip rule C.
+/// Reads the limit, which is the only option of the clip rule C. Refuses a limit that is not above
+/// 0 as a float.
 template <class C>
 [[nodiscard]] double read_limit(SpecReader& reader) {
   const std::string limit_text = reader.positional();

@@ -5,7 +5,8 @@
 namespace starling::models {
 
 /// Sends each element with the precision of bfloat16, the upper half of a float, rounded to the
-/// nearest; of two equally near ones to the even one. The rounding error stays in the residual.
+/// nearest value, and to the even one if two are equally near. The rounding error stays in the
+/// residual.
 struct Bf16 {
   static constexpr std::string_view name = "bf16";
   static constexpr std::string_view example = "bf16";

@@ -18,8 +18,8 @@ concept CompressionMethod = Alternative<C> &&
              std::span<float> sent) {
   /// An example for `--help`.
   { C::example } -> std::convertible_to<std::string_view>;
-  /// True if an update is sparse, and so is a sum of updates: the elements that are not sent wait
-  /// in the residual.
+  /// True if updates and sums of updates are sparse, because the elements that are not sent wait in
+  /// the residual.
   { C::sends_sparse } -> std::convertible_to<bool>;
   /// Adds g to the residual, then moves the part to be sent from the residual to `sent`, which is
   /// overwritten. Apart from rounding of the sum, sent + residual = g + former residual. Requires:

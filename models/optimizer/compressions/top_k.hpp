@@ -6,7 +6,7 @@ namespace starling::models {
 
 /// Sends the given share of the elements, at least one: those whose residuals have the largest
 /// absolute values (Aji, Heafield, EMNLP 2017; Lin et al., arXiv 1712.01887, without its momentum
-/// correction). Equal ones are sent in the order of their indices.
+/// correction). Elements with equal absolute values are chosen in the order of their indices.
 struct TopK {
   static constexpr std::string_view name = "topk";
   static constexpr std::string_view example = "topk:share=1%";

@@ -62,7 +62,7 @@ struct Adam {
   [[nodiscard]] Update<T> update(const ApplyOptions& options) const {
     STARLING_CHECK(options.t > 0);
     const auto t = static_cast<double>(options.t);
-    // The corrections are for the betas with which m and v are computed: as T.
+    // Computes the corrections from the betas as T, because m and v are computed with these.
     const auto correction = [t](double beta) {
       return 1 - std::pow(static_cast<double>(static_cast<T>(beta)), t);
     };

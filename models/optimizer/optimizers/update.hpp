@@ -16,7 +16,8 @@ namespace starling::models {
 
 /// The options of one update.
 struct ApplyOptions {
-  /// The learning rate is multiplied by it: the schedule's factor times the update's sample weight.
+  /// The factor by which the learning rate is multiplied: that of the schedule times the update's
+  /// sample weight.
   double rate_scale = 1;
   /// The weight decay: l2 * w is added to the gradient.
   double l2 = 0;

@@ -17,7 +17,7 @@ struct CosineRate {
 
   /// The number of samples over which the factor falls; at least 1.
   std::uint64_t samples = 1;
-  /// The factor from then on, in [0, 1].
+  /// The factor after `samples` samples, in [0, 1].
   double floor = 0;
 
   static CosineRate parse(SpecReader& reader) {

@@ -17,11 +17,12 @@ class BlockedNotice {
   using Clock = std::chrono::steady_clock;
   /// While the job is blocked, the notice is repeated after this time.
   static constexpr std::chrono::seconds repeat_after{10};
-  /// The least time from one notice to the next, if nodes come and go; that the job goes on is said
-  /// at once.
+  /// The least time from one notice to the next one with another reason, if nodes come and go. The
+  /// notice that the job goes on is printed at once.
   static constexpr std::chrono::seconds interval_min{3};
 
-  /// Takes why the job is blocked at `now`; empty if it is not. Returns what to print, if anything.
+  /// Takes the reason for which the job is blocked at `now`; empty if it is not blocked. Returns
+  /// the text to print, if there is one.
   [[nodiscard]] std::optional<std::string> update(const std::string& reason,
                                                   Clock::time_point now) {
     if (reason.empty()) {
@@ -46,7 +47,8 @@ class BlockedNotice {
  private:
   /// Since when the job is blocked.
   std::optional<Clock::time_point> since_;
-  /// The reason of the last notice, if it was not that the job goes on, and when it was printed.
+  /// The reason in the last notice, empty if that said that the job goes on; and the time of that
+  /// notice.
   std::string shown_;
   std::optional<Clock::time_point> shown_at_;
 };

@@ -30,8 +30,8 @@ class ClockOffset {
   [[nodiscard]] core::Time zero() const { return best_->low + error(); }
   /// Returns the largest error of zero() at the time of the shortest round trip: half of it.
   [[nodiscard]] core::Time error() const { return (best_->high - best_->low) / 2; }
-  /// Returns by how much the clocks have drifted apart at least, before or after that time; 0 if no
-  /// request shows it.
+  /// Returns by how much the clocks have drifted apart at least, before or after the shortest round
+  /// trip; 0 if no request shows a drift.
   [[nodiscard]] core::Time drift() const {
     return std::max({core::Time{}, *highest_low_ - best_->high, best_->low - *lowest_high_});
   }

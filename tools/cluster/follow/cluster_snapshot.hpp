@@ -72,7 +72,7 @@ struct JobSnapshot : MergedJob {
 struct ClusterSnapshot {
   std::chrono::steady_clock::time_point taken_at;
   /// The seed node, and then the nodes that it knows, in the order in which it has seen them come
-  /// or go last, without those of erase_replaced_nodes().
+  /// or go last, without those that erase_replaced_nodes() erases.
   std::vector<core::NodeRecord> nodes;
   /// The nodes whose certificate was revoked.
   std::set<core::NodeId> revoked;
@@ -84,8 +84,8 @@ struct ClusterSnapshot {
   [[nodiscard]] std::vector<std::string> live_addresses() const;
   /// Returns the addresses of the nodes that have answered.
   [[nodiscard]] std::vector<std::string> answering_addresses() const;
-  /// Returns the names, between commas, of the live nodes that are not revoked and whose id is not
-  /// in `answering`.
+  /// Returns the names, separated by commas, of the live nodes that are not revoked and whose id is
+  /// not in `answering`.
   [[nodiscard]] std::string names_without(const std::set<core::NodeId>& answering) const;
 };
 
@@ -108,7 +108,8 @@ enum class SnapshotScope { all_nodes, seed_node };
     Access& access, SnapshotScope scope,
     std::chrono::milliseconds timeout = std::chrono::seconds{1});
 
-/// Asks the nodes that answered for `snapshot` what they have computed of its flows.
+/// Asks the nodes that answered for `snapshot`, or in scope `seed_node` only the seed node, what
+/// they have computed of its flows.
 void ask_for_stages(Access& access, ClusterSnapshot& snapshot, SnapshotScope scope,
                     std::chrono::milliseconds timeout = std::chrono::seconds{1});
 
@@ -120,7 +121,7 @@ void ask_for_stages(Access& access, ClusterSnapshot& snapshot, SnapshotScope sco
 /// The jobs that have ended within a day, as nodes report them.
 struct EndedJobs {
   std::map<wire::JobId, wire::JobRecord> records;
-  /// The names of the live nodes that have not sent their records, between commas.
+  /// The names of the live nodes that have not sent their records, separated by commas.
   std::string silent_nodes;
 };
 /// Asks the nodes that answered for `snapshot` for their records of ended jobs, and merges the
@@ -134,8 +135,8 @@ struct ChosenJob {
   wire::JobId job = 0;
 };
 /// Opens access, takes a snapshot of all nodes, and chooses a job as find_requested_job() does. If
-/// the seed node does not answer, prints the error and returns nothing. The Error about a job that
-/// has ended within a day says how.
+/// the seed node does not answer, prints the error and returns nothing. If the job has ended within
+/// a day, the Error says how it ended.
 [[nodiscard]] Result<std::optional<ChosenJob>> choose_job(const Settings& settings);
 
 }  // namespace starling::program

@@ -35,16 +35,16 @@ namespace starling::program {
 /// each worker does, unless it has just joined.
 [[nodiscard]] std::size_t whole_copies(const JobSnapshot& job);
 
-/// Returns true if the copies of workers that have all ended are equal; nullopt if one has no hash,
-/// because the exchange does not keep copies equal, or is of another round.
+/// Takes the hashes of the copies of workers that have all ended. Returns true if the hashes are
+/// equal. Returns nullopt if there are none, if one is unknown, because the exchange does not keep
+/// copies equal, or if they are of different rounds.
 [[nodiscard]] std::optional<bool> have_equal_copies(const std::vector<core::CopyHash>& copies);
 
 /// Notices changes in the number of missing copies from one configuration to the next.
 class CopyMonitor {
  public:
-  /// Returns a message if the number of copies that the range with the fewest lacks has changed
-  /// since the last call; else an empty string. `wanted` is the number of copies that each range
-  /// should have.
+  /// Returns a message if the range with the fewest copies lacks more or fewer copies than at the
+  /// last call; else an empty string. `wanted` is the number of copies that each range should have.
   [[nodiscard]] std::string describe_change(const core::Configuration& latest, std::size_t wanted);
 
  private:

@@ -30,17 +30,17 @@ struct RunningStage {
 /// Not thread-safe.
 class FlowStages {
  public:
-  /// Takes the latest report of a node. The last one of a node that is gone is kept.
+  /// Takes the latest report of a node. Keeps the last report of a node that is gone.
   void receive(wire::FlowReport report);
 
   /// True once a member has begun an action.
   [[nodiscard]] bool has_begun() const;
-  /// Returns the first stage of the latest action that is not complete, or else the last one that
-  /// has begun; nothing if none has. Counts the parts that `nodes` have: those of a node that is
-  /// gone are lost.
+  /// Returns the first incomplete stage of the latest action or, if all stages that have begun are
+  /// complete, the last of them; nothing if none has begun. Counts only the parts that are on
+  /// `nodes` as done, because the parts of a node that is gone are lost.
   [[nodiscard]] std::optional<RunningStage> running(const std::set<wire::NodeId>& nodes) const;
-  /// Returns the stages in the order of their first run. The work of a node counts even if it is
-  /// gone. The time of a stage is that of the node on which it took longest.
+  /// Returns the stages in the order of their first run. The work of a node counts even if the node
+  /// is gone. The time of a stage is that of the node on which it took longest.
   [[nodiscard]] std::vector<StageSummary> summaries() const;
   [[nodiscard]] RecomputedParts recomputed_parts() const;
 

@@ -18,7 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The time between two polls grows from the first to the second: a flow may take only a moment.
+/// The time between two polls grows from first_poll_interval to last_poll_interval, because a flow
+/// may take only a moment.
 constexpr std::chrono::milliseconds first_poll_interval = 20ms;
 constexpr std::chrono::milliseconds last_poll_interval = 200ms;
 /// The time for one reply, which may hold 4 MiB of lines.

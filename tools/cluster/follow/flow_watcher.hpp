@@ -49,8 +49,8 @@ class FlowWatcher {
   /// Watches the job until one of the reasons of End arises. The job then still is on its nodes,
   /// unless they have dropped it.
   [[nodiscard]] End run();
-  /// Why the flow has failed, why its result was not fetched, or why the job cannot be watched;
-  /// empty if none of these is so.
+  /// The reason why the flow has failed, why its result was not fetched, or why the job cannot be
+  /// watched; else empty.
   [[nodiscard]] const std::string& why() const { return why_; }
   /// The result, if there is one, and the seconds that the program of the flow has taken.
   [[nodiscard]] const RunOutcome& outcome() const { return outcome_; }
@@ -70,7 +70,8 @@ class FlowWatcher {
   [[nodiscard]] End follow();
   /// Prints a message about the job.
   void warn(const std::string& message);
-  /// Warns now and then that the job is blocked, and that it goes on (an empty reason).
+  /// Warns, as BlockedNotice decides, that the job is blocked for `reason` or, if that is empty,
+  /// that the job goes on.
   void report_blocked(const std::string& reason);
   /// Asks the nodes for the result. Returns false if none of them sends it.
   [[nodiscard]] bool fetch_result();
@@ -87,7 +88,7 @@ class FlowWatcher {
   FlowStages stages_;
   WorkerFates workers_;
   std::string why_;
-  /// True if a node of the flow has not answered a question for the result.
+  /// True if a node of the flow has not answered a request for the result.
   bool has_silent_node_ = false;
   bool is_stopping_ = false;
   Clock::time_point start_ = Clock::now();

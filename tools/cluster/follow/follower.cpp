@@ -14,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Each node lists all nodes, so polls ask for these lists only if the last ones are older, until
-/// the first worker is lost.
+/// Each node lists all nodes. Until the first worker is lost, a poll asks for these lists only if
+/// the last ones are older than this.
 constexpr auto list_age = 1s;
 /// A node that did not answer is asked again after this time.
 constexpr auto silent_retry_interval = 5s;
@@ -140,7 +140,7 @@ void Follower::note_changes(const core::Configuration& former, const core::Confi
       if (member.works) ++workers[member.node];
     return workers;
   };
-  // If several nodes go or come in one change, each line counts those of the lines before.
+  // If several nodes go or come in one change, each line starts from the count in the line before.
   auto present =
       static_cast<std::size_t>(std::ranges::count_if(former.members, &core::Member::works));
   for (const auto& [node, workers] : count_by_node(former.members_not_in(next))) {
@@ -195,8 +195,8 @@ std::string Follower::missing_nodes() const {
 }
 
 void Follower::receive(const wire::JobStatus& status, const std::string& node) {
-  // The job may have begun before this object was made. It is older than its last step, and no
-  // worker has waited for longer.
+  // The job may have begun before this object was made. Its age is at least the age at which it
+  // made its last step, and at least the time for which any worker has waited.
   const auto note_age = [&](core::Time age) {
     if (age > core::Time{} && age < age_max) began_at_ = std::min(began_at_, Clock::now() - age);
   };

@@ -32,7 +32,8 @@ struct JobReport {
   /// The fates of the workers so far. A worker that was restarted and lost again counts
   /// twice.
   WorkerFates workers = {};
-  /// If the samples were dealt anew: true if all workers have made their last step.
+  /// True if all workers have made their last step; absent unless the samples were dealt anew, the
+  /// batches are dynamic, or workers hand in early.
   std::optional<bool> has_made_all_steps = std::nullopt;
   /// The names of the nodes that are dead or have left and whose members the latest configuration
   /// still has; empty if there are none.
@@ -58,8 +59,8 @@ struct FetchTimeouts {
   /// The time from the arrival of one range to that of the next.
   std::chrono::milliseconds progress;
 };
-/// For a model that is tried again soon, so that the caller can show progress meanwhile: asks each
-/// node once or twice.
+/// For a model that the caller soon tries to fetch again, so that it can show progress meanwhile:
+/// asks each node once or twice.
 inline constexpr FetchTimeouts one_try{std::chrono::seconds{3}, std::chrono::milliseconds{50}};
 /// For a model that can be fetched again later.
 inline constexpr FetchTimeouts short_timeouts{std::chrono::seconds{3}, std::chrono::seconds{6}};
@@ -148,10 +149,12 @@ class Follower {
   static void align_ledgers(std::vector<core::RangeState>& states,
                             const std::map<core::MemberId, core::LedgerEntry>& workers,
                             const actor::JobOptions& options);
-  /// Returns the current deal of the job, if the members have changed since the job began; nullopt
-  /// if they have not, or if the job deals no samples.
+  /// Returns the current deal of the job if the members have changed since the job began, or if
+  /// deals may change without that (dynamic batches, and barriers that hand in early). Else, or if
+  /// the job deals no samples, returns nullopt.
   [[nodiscard]] Result<std::optional<core::Deal>> fetch_deal(const actor::TrainOptions& options);
-  /// Lets the job go on from the states of a cut, in which the samples were dealt by `deal`.
+  /// Ends the deal by which samples were dealt up to a cut. Returns all deals so far, and changes
+  /// `states`, the states of the cut, so that a job can go on from them (program::end_deal()).
   [[nodiscard]] Result<std::vector<models::FormerDeal>> end_deal(
       const core::Deal& deal, const actor::TrainOptions& options, std::uint64_t samples,
       std::vector<core::RangeState>& states) const;
@@ -174,7 +177,7 @@ class Follower {
   std::set<std::string> addresses_;
   /// For each address that has not answered since it was asked: the time of the first request.
   std::map<std::string, Clock::time_point> unanswered_since_;
-  /// For each of these that counts as silent: the time of the last request.
+  /// For each of these addresses that counts as silent: the time of the last request.
   std::map<std::string, Clock::time_point> silent_at_;
   /// The last time at which a node answered.
   Clock::time_point answered_at_ = Clock::now();
@@ -189,7 +192,7 @@ class Follower {
   std::map<wire::NodeId, core::NodeRecord> records_;
   /// The nodes that answered at the last poll.
   std::set<wire::NodeId> answering_nodes_;
-  /// A poll is a round of it.
+  /// The merged reports. Each poll begins a round.
   MergedJob merged_;
   /// The configuration up to which changes were noted; null before the first.
   core::ConfigurationPtr noted_;

@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Nodes end a pause by themselves after pause_time, in case this program dies. Until it is no
-/// longer needed, this program renews the pause each pause_renewal.
+/// Nodes end a pause by themselves after pause_time, in case this program dies. As long as this
+/// program needs the pause, it renews the pause each pause_renewal.
 constexpr auto pause_time = 5000ms;
 constexpr auto pause_renewal = 1s;
 /// The most time that workers have to finish their current steps and pause.
@@ -114,7 +114,7 @@ Result<std::vector<models::FormerDeal>> Follower::end_deal(
   for (const core::DealtWorker& worker : deal.workers) {
     const auto member = merged_.members.find(worker.id);
     if (member == merged_.members.end()) return Error{"members came or went"};
-    if (!worker.first_step) {  // it began later; all its samples are of this deal
+    if (!worker.first_step) {  // the worker began later: all its samples are of this deal
       taken.push_back({.samples = core::first_ledger_entry(states, worker.id).samples});
       continue;
     }

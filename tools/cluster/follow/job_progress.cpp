@@ -10,8 +10,8 @@ namespace starling::program {
 namespace {
 
 /// Returns the estimated seconds until the job reaches its time limit or its last step, whichever
-/// comes first. Returns nothing if the job does not run, or if it has no time limit and makes no
-/// steps.
+/// comes first. Returns nothing if the job does not run, or if it has no time limit and its last
+/// step or its speed is not known.
 std::optional<double> seconds_left(const JobSnapshot& job, const JobProgress& progress,
                                    double worked_s) {
   if (job.state() != wire::JobState::running) return std::nullopt;

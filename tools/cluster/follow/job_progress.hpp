@@ -11,7 +11,8 @@ namespace starling::program {
 struct JobProgress {
   /// The median of the workers' steps.
   core::Step step = 0;
-  /// The passes over the training data; nothing if no node knows yet how many steps a pass takes.
+  /// The passes over the training data that the median worker has made; nothing if no node knows
+  /// yet how many steps a pass takes.
   std::optional<double> data_epoch = std::nullopt;
   /// The share of the job's steps or of its time limit that is done, from 0 to 1, whichever is
   /// larger; nothing if the job has neither limit.

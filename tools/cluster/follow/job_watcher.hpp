@@ -54,10 +54,12 @@ class JobWatcher {
   [[nodiscard]] End follow();
   /// Takes over the progress of a report, and estimates the workers' speed.
   void update_from(const JobReport& report);
-  /// Skips the evaluations and checkpoints that were due before `step`, the first mean step that
-  /// this program has seen, if the job was running before: then OnLeave is leave_running.
+  /// If the job was running before this program followed it (OnLeave is leave_running), skips the
+  /// evaluations and checkpoints that were due before `step`, the first mean step that this program
+  /// has seen.
   void skip_triggers_before(double step);
-  /// Warns now and then that the job is blocked, and that it goes on (an empty reason).
+  /// Warns, as BlockedNotice decides, that the job is blocked for `reason` or, if that is empty,
+  /// that the job goes on.
   void report_blocked(const std::string& reason);
   [[nodiscard]] bool is_time_up() const;
   /// Sets the outcome if workers have ended before their last step and this program did not stop
@@ -84,7 +86,7 @@ class JobWatcher {
   void save(double step);
   /// Returns the time until the next poll, which is shorter if an evaluation is due sooner.
   [[nodiscard]] std::chrono::nanoseconds time_to_next_poll();
-  /// Fetches a cut, and tells the recorder how its samples were dealt.
+  /// Fetches a cut, and passes its former deals and its number of updates to the recorder.
   [[nodiscard]] Result<States> fetch_cut(FetchTimeouts timeouts);
   /// If the user asked for a checkpoint, tries `tries` times to fetch a cut from which a job can
   /// resume. Else, or if no try succeeds, fetches the values alone.

@@ -42,7 +42,8 @@ void MergedJob::receive(const wire::JobStatus& report, const std::string& node) 
   }
 }
 
-/// Nodes in an older configuration epoch may wait, or give up, while the others go on.
+/// Keeps only the reasons of the latest configuration epoch: nodes in an older one may wait, or
+/// give up, while the others go on.
 void MergedJob::receive_reasons(const wire::JobStatus& report) {
   const core::Epoch epoch = report.configuration ? report.configuration->epoch : 0;
   if (epoch < reported_epoch) return;

@@ -43,8 +43,8 @@ struct MergedJob {
   [[nodiscard]] std::string member_failure() const;
   /// Returns the members that are workers of the configuration, as they have reported.
   [[nodiscard]] std::vector<const wire::MemberStatus*> workers() const;
-  /// Returns how many updates all workers have made, present or gone, as far as a node knows that
-  /// has answered.
+  /// Returns how many updates all workers have made, present or gone, as far as the nodes that have
+  /// answered know.
   [[nodiscard]] std::uint64_t updates_made() const;
 
  private:

@@ -26,7 +26,7 @@ class NodeTraces {
   /// request was sent at `asked_at` by this process's steady clock, and the reply came at
   /// `received_at`. No effect once is_full().
   void receive(const wire::TraceIntervals& reply, core::Time asked_at, core::Time received_at);
-  /// Returns the number of the interval to ask this node for.
+  /// Returns the number of the first interval to ask this node for.
   [[nodiscard]] std::uint64_t next_of(wire::NodeId node) const;
   [[nodiscard]] bool is_full() const { return count_ >= intervals_max_; }
 

@@ -31,7 +31,8 @@ bool TraceCollector::ask(const Addresses& nodes) {
   for (const auto& reply : replies) {
     const wire::NodeId asked = (node++)->first;
     const auto* part = reply ? std::get_if<wire::TraceIntervals>(&reply->body) : nullptr;
-    // A node that was started anew has the address of its predecessor, and other numbers.
+    // A node that was started anew has the address of its predecessor, but numbers its intervals
+    // from 0.
     if (part == nullptr || part->node != asked) continue;
     traces_.receive(*part, reply->asked_at.time_since_epoch(),
                     reply->received_at.time_since_epoch());

@@ -33,16 +33,16 @@ template <class T>
 /// Returns the path of the file beside `key_file` in which a node stores the revocations that it
 /// receives. The node reads them when it starts.
 [[nodiscard]] std::string received_revocations_path(const std::string& key_file);
-/// Reads that file; returns an empty list if there is none yet. Returns an Error if its revocations
-/// are of another cluster.
+/// Reads the file at received_revocations_path(key_file); returns an empty list if there is no such
+/// file yet. Returns an Error if its revocations are of another cluster.
 [[nodiscard]] Result<security::RevocationList> read_received_revocations(
     const std::string& key_file, const security::ClusterPublic& cluster);
-/// Replaces that file.
+/// Replaces the file at received_revocations_path(key_file).
 [[nodiscard]] Result<void> write_received_revocations(const std::string& key_file,
                                                       const security::RevocationList& all);
 
 /// The folder of a cluster's key. While an object that open() returned lives, it holds a lock:
-/// open() of the same folder in other programs waits.
+/// another open() of the same folder waits, in this program or another one.
 class ClusterFolder {
  public:
   /// Makes the key of a new cluster in `folder`, and the folder if there is none. Returns an Error

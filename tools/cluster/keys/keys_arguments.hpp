@@ -9,7 +9,7 @@ namespace starling::program {
 class KeysArguments {
  public:
   explicit KeysArguments(CLI::App& program);
-  /// Requires: the command was chosen.
+  /// Runs the chosen command. Requires: the user chose `keys`.
   [[nodiscard]] Result<int> run() const;
 
  private:

@@ -22,8 +22,8 @@ using security::Certificate;
 using security::Role;
 
 constexpr security::UtcSeconds day_s = 86'400;
-/// The most by which the clocks of machines may differ. A certificate is valid from this time
-/// before it was issued on.
+/// The most by which the clocks of machines may differ. A certificate becomes valid this time
+/// before it is issued.
 constexpr security::UtcSeconds clock_skew_s = 300;
 constexpr std::uint64_t days_max = 36'500;
 constexpr auto send_interval = 100ms;

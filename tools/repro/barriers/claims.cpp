@@ -79,7 +79,7 @@ class ClaimList {
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-/// True if every seed gave both barriers the same number of updates.
+/// Returns true if every seed gave both barriers the same number of updates.
 bool are_equal(const StudiedCluster& cluster, const std::string& barrier,
                const std::string& other) {
   return std::ranges::all_of(update_ratios(cluster, barrier, other),

@@ -14,8 +14,8 @@ namespace starling::program {
 /// of the papers' algorithms, because the papers' own figures depend on their machines.
 [[nodiscard]] std::vector<ComparedClaim> barrier_claims(const BarrierStudy& study);
 
-/// Returns a number that is live with a constant and with an exponential delay, for each: "1.64 and
-/// 1.31".
+/// Returns the live updates a second of a barrier divided by those of bsp, first with a constant
+/// delay, then with an exponential one: "1.64 and 1.31". Requires: both barriers ran live.
 [[nodiscard]] std::string live_ratio_text(const BarrierStudy& study, const std::string& barrier);
 
 }  // namespace starling::program

@@ -64,10 +64,10 @@ Settings live_job(const StudyOptions& options, const char* delay) {
                             {"quiet", "true"}});
 }
 
-/// Returns the step times of a live job with this seed: the same delays, twice as long for the last
-/// worker, and what a live step took beyond them on average. A live worker draws its delays from
-/// the stream of its id and its incarnation, which is 0, and in central mode draws nothing else
-/// from it.
+/// Returns the step times of a simulation of a live job with this seed: the same delays, twice as
+/// long for the last worker, and `overhead`, the mean time that a live step took beyond its delay.
+/// A live worker draws its delays from the random stream of its id and its incarnation, which is 0,
+/// and in central mode draws nothing else from this stream.
 StepTimes live_step_times(const Distribution& delay, core::Time overhead, std::uint64_t seed) {
   std::vector<Random> randoms;
   for (std::size_t worker = 0; worker < live_workers; ++worker)
@@ -79,7 +79,8 @@ StepTimes live_step_times(const Distribution& delay, core::Time overhead, std::u
   };
 }
 
-/// Runs the barrier live. Returns the figures, without those of simulations.
+/// Runs the barrier live. Returns the live figures; those of simulations are not set. Sets
+/// `overhead` to the mean time of a step beyond its delay.
 Result<LiveComparison> run_live_barrier(const PreparedRun& ready, const std::string& barrier,
                                         const char* delay, core::Time& overhead) {
   actor::TrainOptions job = ready.resolved.options;

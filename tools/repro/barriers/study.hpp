@@ -12,8 +12,8 @@
 
 namespace starling::program {
 
-/// The virtual time of each run of a cluster that the claims are about. In a shorter one, dssp with
-/// a cap gains by its head start of 15 steps.
+/// The virtual time of each run of a cluster that the claims are about. In a shorter run, the head
+/// start of 15 steps that dssp with a cap grants would raise its updates noticeably.
 inline constexpr core::Time studied_time = std::chrono::seconds{40};
 
 struct StudyOptions {
@@ -42,17 +42,18 @@ struct LiveComparison {
   barrier::Barrier barrier;
   /// The distribution of the delay of a step.
   std::string delay;
+  /// The wall time of the live run, and its figures.
   double seconds = 0;
   double updates = 0;
   double waiting_share = 0;
   double max_lag = 0;
-  /// The mean time of a live step beyond its delay, which simulated steps take too.
+  /// The mean time of a live step beyond its delay, in seconds. Simulated steps take it too.
   double overhead_s = 0;
   BarrierFigures simulated{};
 
   /// Returns the live updates divided by the simulated ones.
   [[nodiscard]] double ratio() const { return updates / simulated.updates.mean; }
-  /// True if the two differ by at most 5 %.
+  /// Returns true if the live updates differ from the simulated ones by at most 5 %.
   [[nodiscard]] bool agrees() const { return ratio() >= 0.95 && ratio() <= 1.05; }
 };
 
@@ -64,9 +65,10 @@ struct BarrierStudy {
   std::vector<MapCell> map{};
 };
 
-/// The barriers of the study, as text: with every barrier also those that it must equal.
+/// Returns the barriers of the study as text. They include those that others must equal, as `asp`
+/// for `fluent:s=3,p=0`.
 [[nodiscard]] const std::vector<std::string>& studied_barriers();
-/// The ones among them that run live.
+/// Returns the barriers among studied_barriers() that run live.
 [[nodiscard]] const std::vector<std::string>& live_barriers();
 
 /// Returns the runs of a barrier on a cluster; nullptr if its workers cannot run it.

@@ -19,8 +19,8 @@ struct StudyReport {
   std::vector<Plot> plots{};
 };
 
-/// Returns the report; its pictures are not drawn yet. `flags` are those with which the command
-/// makes it again.
+/// Returns the report; its pictures are not drawn yet. `flags` are the flags with which the command
+/// makes this report again.
 [[nodiscard]] StudyReport report_of(const BarrierStudy& study, const std::string& flags);
 
 /// Return the sections of the report: the simulated clusters, the live runs, the map.
@@ -29,8 +29,8 @@ struct StudyReport {
 [[nodiscard]] Section live_section(const BarrierStudy& study, std::vector<Plot>& plots);
 [[nodiscard]] Section map_section(const BarrierStudy& study, std::vector<Plot>& plots);
 
-/// True if curves of many barriers include this one. A plot has eight colours, so two barriers
-/// whose curves are close to those of ssp and bsp are left out: fluent and pbsp.
+/// Returns true if curves of many barriers include this one. A plot has only eight colours, so the
+/// curves of fluent and pbsp are left out: they are close to those of ssp and bsp.
 [[nodiscard]] bool is_plotted(const std::string& barrier);
 
 /// Adds a plot to `plots`, and returns its picture, which is not drawn yet.

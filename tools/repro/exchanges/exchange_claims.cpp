@@ -11,7 +11,7 @@
 namespace starling::program {
 namespace {
 
-/// Exact figures may differ by so much, because of rounding.
+/// The largest difference between exact figures that counts as rounding.
 constexpr double rounding = 1e-9;
 
 class ExchangeClaims {

@@ -12,7 +12,9 @@ namespace {
 
 using collective::Rank;
 
-/// Without latency, and a vector of one byte: costs are in bytes and in times of the vector.
+/// Returns the cost of an algorithm without latency, for a vector of one byte. So bytes are
+/// multiples of the vector, and seconds are multiples of the time of a vector over a port of
+/// bandwidth 1.
 collective::Cost cost_of(const collective::Algorithm& algorithm, std::size_t members,
                          double bandwidth = 1) {
   const collective::Network network{.latency_s = 0, .bytes_per_second = bandwidth};

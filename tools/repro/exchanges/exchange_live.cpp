@@ -20,8 +20,8 @@ Result<actor::Outcome> run_live(const PreparedRun& ready, const AnyData* test) {
   return outcome;
 }
 
-/// Runs rounds of 4 workers whose steps take an exponential time. The model is small, so that a
-/// step takes hardly longer than its delay.
+/// Runs rounds of 4 workers whose step times are exponentially distributed. The model is small, so
+/// that a step takes hardly longer than its delay.
 Result<LiveRounds> run_rounds(const ExchangeStudy& study, const Registry& registry,
                               const std::string& exchange) {
   const ExchangeStudyOptions& options = study.options;
@@ -42,8 +42,8 @@ Result<LiveRounds> run_rounds(const ExchangeStudy& study, const Registry& regist
   auto outcome = run_live(*ready, nullptr);
   if (!outcome) return std::move(outcome).error();
   const actor::Progress& last = outcome->last;
-  // A live worker draws its delays from the stream of its id and its incarnation, which is 0. A
-  // simulated step takes what a live step took beyond its delay on average, too.
+  // A live worker draws its delays from the random stream of its id and its incarnation, which is
+  // 0. A simulated step also takes the mean time that a live step took beyond its delay.
   std::vector<Random> randoms;
   for (std::size_t worker = 0; worker < 4; ++worker)
     randoms.push_back(Random::stream(options.seed, worker, 0));
@@ -60,7 +60,8 @@ Result<LiveRounds> run_rounds(const ExchangeStudy& study, const Registry& regist
       .waiting_share = last.waiting_share};
 }
 
-/// Trains a perceptron on generated digits with each of the seeds.
+/// Trains a perceptron on generated digits with each of the seeds. Shows `done` as the share of
+/// these runs that is done.
 Result<LearnedExchange> learn(const ExchangeStudy& study, const Registry& registry,
                               LearnedExchange run, RunDisplay& display, double done) {
   const ExchangeStudyOptions& options = study.options;

@@ -19,13 +19,13 @@ struct ExchangeReport {
   std::vector<Plot> plots{};
 };
 
-/// `flags` are those with which the command makes the report again.
+/// Returns the report. `flags` are the flags with which the command makes it again.
 [[nodiscard]] ExchangeReport report_of(const ExchangeStudy& study, const std::string& flags);
 
-/// Returns the claims. The status of those about learning judges the live runs.
+/// Returns the claims. The status of a claim about learning judges the live runs.
 [[nodiscard]] std::vector<ComparedClaim> exchange_claims(const ExchangeStudy& study);
 
-/// Returns CSV with a row for each exchange and seed: what it learned.
+/// Returns CSV with a row for each exchange, barrier and seed: the accuracy that the job reached.
 [[nodiscard]] std::string learning_csv(const ExchangeStudy& study);
 /// Returns one JSON object with the claims.
 [[nodiscard]] std::string study_json(const ExchangeStudy& study,

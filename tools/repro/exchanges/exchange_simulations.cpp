@@ -20,7 +20,7 @@ constexpr std::size_t elements = 1000;
 constexpr std::size_t round_workers = 4;
 
 /// Returns a job whose model is a vector. The update of a worker's first step moves each element by
-/// first(worker) at a rate of 1; all others are zeros.
+/// first(worker) at a rate of 1; all other updates are zeros.
 template <class First>
 sim::Job vector_job(First first) {
   sim::Job job;
@@ -92,7 +92,7 @@ Result<GossipRun> simulate_gossip(std::size_t m) {
   return run;
 }
 
-/// Returns the bytes of all sums of a job of so many steps.
+/// Returns the bytes of all sums of a job of `steps` steps.
 Result<double> bytes_of_sums(const std::string& exchange, std::uint64_t steps) {
   sim::Protocol protocol{options_of(exchange, round_workers, steps),
                          vector_job([](MemberId) { return 1.0; })};
@@ -100,7 +100,7 @@ Result<double> bytes_of_sums(const std::string& exchange, std::uint64_t steps) {
   return static_cast<double>(sim::traffic_of<core::SumPiece>(protocol.result().traffic).bytes);
 }
 
-/// Returns the bytes of the sums of a step, without those of a job's end.
+/// Returns the bytes of the sums of a step, without those that a job sends at its end.
 Result<double> bytes_of_sums_a_step(const std::string& exchange) {
   constexpr std::uint64_t steps = 256;
   const auto once = bytes_of_sums(exchange, steps);

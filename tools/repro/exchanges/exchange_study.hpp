@@ -26,25 +26,27 @@ struct ExchangeStudyOptions {
   bool quiet = false;
 };
 
-/// An all-reduce among base^k members with k ports each, beside one by `parts` on one port.
+/// An all-reduce among base^k members with k ports each, beside an all-reduce by collective::Parts
+/// on one port.
 struct CubeCost {
   std::size_t base = 0;
   std::size_t k = 0;
   std::size_t members = 0;
-  /// The bytes of a port, as multiples of the vector's.
+  /// The bytes that one port carries, as multiples of the bytes of the vector.
   double port_share = 0;
   double parts_port_share = 0;
-  /// The times without latency, in times of the vector over a port.
+  /// The times without latency, as multiples of the time of the vector over a port.
   double time = 0;
   double parts_time = 0;
-  /// The time if the k ports together have the bandwidth of the one of `parts`.
+  /// The time of the cube if its k ports together have the bandwidth of the one port of `parts`.
   double time_of_equal_bandwidth = 0;
 };
 
-/// How fast a root sends to all members of a topology, in lanes: by packed trees, and by as many
-/// rings as have lanes of their own.
+/// How fast a root sends to all members of a topology, in lanes: by packed trees, and by the
+/// largest number of rings that fit into the lanes at once.
 struct TopologyRates {
   std::string name;
+  /// The rate from the root with the slowest trees, and the most trees of a root.
   double trees_rate = 0;
   std::size_t trees = 0;
   double rings_rate = 0;
@@ -53,7 +55,7 @@ struct TopologyRates {
 /// Gossip among workers that make their steps at the same time.
 struct GossipRun {
   std::size_t workers = 0;
-  /// The bytes of values and of what workers know of each other, a worker and step.
+  /// The bytes that a worker sends in a step: values, and what it knows of the others' progress.
   double value_bytes = 0;
   double progress_bytes = 0;
   /// The largest difference between two workers' values after log2(workers) steps, if they differed
@@ -61,22 +63,22 @@ struct GossipRun {
   double difference = 0;
 };
 
-/// The mean time of a step among 4 workers, in times to compute one.
+/// The mean time of a step among 4 workers, as a multiple of the time to compute a step.
 struct OverlapRun {
-  /// The time of a sum.
+  /// The time of a sum, as a multiple of the time to compute a step.
   double sum = 0;
   double step = 0;
   double overlapped_step = 0;
 };
 
-/// Local SGD.
+/// Local SGD, in which workers average their models each `every` steps.
 struct AverageRun {
   std::size_t every = 0;
   /// The bytes of the sums of a step, as a share of those of allreduce.
   double bytes_share = 0;
 };
 
-/// Rounds of 4 workers whose steps take an exponential time, live and simulated.
+/// Rounds of 4 workers whose step times are exponentially distributed, live and simulated.
 struct LiveRounds {
   std::string exchange;
   double steps_per_second = 0;
@@ -116,7 +118,7 @@ void compute_costs(ExchangeStudy& study);
 [[nodiscard]] Result<void> simulate_exchanges(ExchangeStudy& study);
 [[nodiscard]] Result<void> run_exchanges_live(ExchangeStudy& study, const Registry& registry);
 
-/// Simulates so many rounds of 4 workers, whose messages take `latency`. `step_time` returns how
+/// Simulates `steps` rounds of 4 workers, whose messages take `latency`. `step_time` returns how
 /// long a worker computes a step. Returns the mean time of a step, in seconds.
 [[nodiscard]] Result<double> simulate_rounds(
     const std::string& exchange, std::uint64_t steps, core::Time latency,

@@ -33,7 +33,7 @@ std::vector<std::string> split_at_tabs(std::string_view line) {
   return columns;
 }
 
-/// Returns the text without a plus sign before a digit or point.
+/// Returns the text without a plus sign at its beginning, unless another sign follows.
 std::string_view without_plus(std::string_view text) {
   const bool has_plus = text.size() > 1 && text.front() == '+' && text[1] != '-' && text[1] != '+';
   return has_plus ? text.substr(1) : text;
@@ -82,11 +82,11 @@ Result<TableFiles> ColumnFlags::open(const std::vector<std::string>& files,
   TableFiles table;
   std::optional<Error> unreadable;
   std::vector<std::string> header;
-  std::vector<std::string> empty;  // they come last, so that the first file names the columns
+  std::vector<std::string> empty;  // these come last: the first file names the columns
   for (const std::string& file : files) {
     const ColumnFormat own = format_of(file);
     auto first = first_columns(file, own);
-    if (!first && !models::InputFile::open(file)) {  // else it can be read, and a line is faulty
+    if (!first && !models::InputFile::open(file)) {  // else its first line is faulty
       if (!unreadable) unreadable = first.error();
       continue;
     }

@@ -47,13 +47,13 @@ struct ColumnFlags {
   bool has_header = false;
 
   static ColumnFlags parse(SpecReader& options);
-  /// Returns the files that can be opened, and their format. An Error names a file that cannot be
-  /// opened, unless `skips_unreadable` and another can, or that has another separator or header
-  /// than the first.
+  /// Returns the files that can be opened, and their format. Returns an Error that names a file if
+  /// the file has another separator or header than the first one, or cannot be opened. A file that
+  /// cannot be opened is left out instead if `skips_unreadable` and another file can be opened.
   [[nodiscard]] Result<TableFiles> open(const std::vector<std::string>& files,
                                         bool skips_unreadable) const;
-  /// Returns the format of `file`: if its name, without .gz, ends with .csv, it has commas, with
-  /// .tsv tabs, and otherwise spaces.
+  /// Returns the format of `file`. If `separator` is empty, the name of the file without .gz
+  /// decides: commas for .csv, tabs for .tsv, and otherwise spaces.
   [[nodiscard]] ColumnFormat format_of(const std::string& file) const;
 };
 
@@ -74,14 +74,15 @@ struct ColumnFlags {
 /// Reads the finite number in column `index`. Throws std::invalid_argument if it is not one.
 [[nodiscard]] double number_at(const std::vector<std::string>& columns, std::size_t index);
 
-/// A key that orders numbers, also whole numbers up to 2^63 that a double rounds: the number
-/// without its last 11 bits if it is that large, and these bits.
+/// A key that orders numbers, also whole numbers with an absolute value from 2^53 to 2^63, which a
+/// double rounds. It holds the number and 0, or for these whole numbers the number without its last
+/// 11 bits, and these bits.
 using NumberKey = std::tuple<double, std::int64_t>;
 /// Reads the number in column `index` as number_at() does.
 [[nodiscard]] NumberKey number_key_at(const std::vector<std::string>& columns, std::size_t index);
 
-/// Returns the header of a file, or else its first line that is not blank, as columns. There are no
-/// columns if there is no such line.
+/// Returns the header of a file, or, without a header, its first line that is not blank, as
+/// columns. Returns no columns if there is no such line.
 [[nodiscard]] Result<std::vector<std::string>> first_columns(const std::string& file,
                                                              const ColumnFormat& format);
 

@@ -52,7 +52,7 @@ std::vector<double> edges_of(const Range& range, std::uint64_t bins) {
   return edges;
 }
 
-/// Returns the index of a number's count.
+/// Returns the index in Counts of the count to which `number` belongs.
 std::size_t bin_of(double number, const std::vector<double>& edges) {
   if (number == edges.back()) return edges.size() - 1;
   return static_cast<std::size_t>(std::ranges::upper_bound(edges, number) - edges.begin());

@@ -77,7 +77,7 @@ Row row_of(const std::string& line, const JoinTable& table, Separator separator)
   return {std::move(key), rest_of_line(columns, separator)};
 }
 
-/// `files` are those of the table, and those that are skipped.
+/// Returns the rows of the table. `files` are those of the table, and those that are skipped.
 Result<Rows> rows_of(const flow::MapReduce& engine, const std::vector<std::string>& files,
                      const JoinTable& table, Separator separator) {
   const auto lines = engine.text(files, table.format.has_header);

@@ -15,7 +15,7 @@ struct JoinFiles {
   /// The files of the right table; those of the left one are the inputs.
   std::vector<std::string> right;
   Kind kind = Kind::inner;
-  /// Numbers from 1, or names.
+  /// The key columns of the left and of the right table: numbers from 1, or names.
   std::string column = "1";
   std::string right_column;
   ColumnFlags columns;

@@ -34,7 +34,7 @@ struct IterationSums {
   static constexpr auto fields(auto& m) { return std::tie(m.clusters, m.squared_distances); }
 };
 
-/// The points that k-means++ draws from, at most about this many.
+/// About the largest number of points from which k-means++ draws the first centres.
 constexpr double sample_points = 20'000;
 
 double squared_distance(const Point& a, const Point& b) {
@@ -53,7 +53,8 @@ std::pair<std::size_t, double> nearest_centre(const Point& point, const Centres&
   return best;
 }
 
-/// Returns the point of a line. Throws std::invalid_argument if it has not `dimensions` numbers.
+/// Returns the point of a line. Throws std::invalid_argument unless the line has `dimensions`
+/// numbers.
 Point point_of(const std::string& line, Separator separator, std::size_t dimensions) {
   const auto columns = split_columns(line, separator);
   if (columns.size() != dimensions)

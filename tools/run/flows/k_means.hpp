@@ -7,8 +7,9 @@
 
 namespace starling::program {
 
-/// Divides points into clusters by Lloyd's algorithm (1982), from centres that k-means++ draws
-/// (Arthur, Vassilvitskii 2007) of a sample of the points.
+/// Divides points into clusters by Lloyd's algorithm (1982). It begins with the centres of a file,
+/// or with those that k-means++ (Arthur, Vassilvitskii 2007) draws from the points or from a sample
+/// of them.
 struct KMeans {
   static constexpr std::string_view name = "kmeans";
   static constexpr std::string_view summary = "divide points into clusters";

@@ -36,8 +36,8 @@ using Labels = flow::Set<std::pair<Id, Label>>;
 using Graph = flow::Set<std::pair<Id, std::vector<Id>>>;
 using Ranks = flow::Set<std::pair<Id, NodeState>>;
 
-/// Returns the number of a name, a hash. Names that collide with one salt hardly ever collide with
-/// another, too.
+/// Returns the number of a name, a hash. Names that collide under one salt hardly ever collide
+/// under another salt too.
 Id id_of(const Name& name, std::uint64_t salt) {
   if (salt == 0) return flow::hash_bytes(name);
   return flow::hash_bytes(std::to_string(salt) + ' ' + name);
@@ -100,7 +100,7 @@ Result<Sums> sums_of(const Ranks& ranks) {
   });
 }
 
-/// Describes one iteration.
+/// Returns the set of the ranks after one more iteration. Nothing is computed before an action.
 Ranks next_ranks(const Ranks& ranks, double damping, double nodes, double dangling) {
   const auto shares = ranks.flat_map([](const auto& node) {
     const NodeState& state = node.second;

@@ -11,8 +11,8 @@ namespace starling::program {
 ///
 ///     rank(v) = (1 - d) / n + d (sum over links u -> v of rank(u) / links of u + dangling / n)
 ///
-/// where `dangling` is the sum of the ranks of dangling nodes, those without links; with it the
-/// ranks sum to 1.
+/// where `links of u` is their number, and `dangling` is the sum of the ranks of dangling nodes,
+/// those without links; because of this term the ranks sum to 1.
 struct PageRank {
   static constexpr std::string_view name = "pagerank";
   static constexpr std::string_view summary = "rank the nodes of a graph of links";

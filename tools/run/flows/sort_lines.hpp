@@ -5,7 +5,7 @@
 
 namespace starling::program {
 
-/// Sorts lines by their bytes, or by a column as text or as a number. Stable.
+/// Sorts lines by their bytes, or by a column as text or as a number. The sort is stable.
 struct SortLines {
   static constexpr std::string_view name = "sort";
   static constexpr std::string_view summary = "sort lines, whole or by a column";

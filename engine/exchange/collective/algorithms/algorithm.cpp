@@ -5,7 +5,7 @@
 namespace starling::collective {
 namespace {
 
-/// The list consists of algorithms.
+/// True if all types of the list are algorithms.
 template <class... As>
 constexpr bool are_algorithms(std::type_identity<std::variant<As...>>) {
   return (CollectiveAlgorithm<As> && ...);

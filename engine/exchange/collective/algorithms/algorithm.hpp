@@ -23,7 +23,7 @@
 
 namespace starling::collective {
 
-/// An algorithm whose all-reduce is no reduction with the broadcast that mirrors it.
+/// An algorithm whose all-reduce is not a reduction followed by the broadcast that mirrors it.
 template <class A>
 concept WholeAllReduce = requires(const A algorithm, std::size_t members) {
   /// Requires: check(members).
@@ -59,9 +59,9 @@ using Algorithm = std::variant<Ring, BinomialTree, DoubleTree, Doubling, Halving
 /// Returns text that parse_algorithm() reads back.
 [[nodiscard]] std::string print(const Algorithm& algorithm);
 
-/// Makes the schedule of an operation. Refuses members that the algorithm cannot have, no members,
-/// more than the bounds below, and a root that is not one of them.
-/// Requires: the topology of PackedTrees was read.
+/// Makes the schedule of an operation. Refuses a number of members that is 0, above the bounds
+/// below, or one that the algorithm cannot have, and a root that is not a member. Requires: the
+/// topology of PackedTrees was read.
 [[nodiscard]] Result<Schedule> make_schedule(const Algorithm& algorithm, Operation operation,
                                              std::size_t members, Rank root);
 

@@ -12,8 +12,8 @@ namespace starling::collective {
 /// differ in digit d only. The vector has k threads, and each thread b^k chunks. Thread e reduces
 /// along digit (e + s) mod k in step s, so that all threads use different ports at all times.
 ///   k rounds to sum and k back, 2(n-1)/(kn) of the vector a port: 1/k of what `parts` needs on its
-///   one port. If the k ports together have the bandwidth of that one, both take the same time for
-///   bytes.
+///   one port. If the k ports together have the bandwidth of that one, both send the bytes in the
+///   same time.
 /// Source: Wang et al. 2018, "BML: A High-performance, Low-cost Gradient Synchronization Algorithm
 /// for DML Training" (NeurIPS 2018), section 3.
 struct BCube {

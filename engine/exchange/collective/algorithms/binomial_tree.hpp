@@ -7,8 +7,8 @@
 
 namespace starling::collective {
 
-/// A binomial tree: counted from the root, the parent of member i is i without its lowest set bit,
-/// the number of which is the round. A member receives from one child in each round.
+/// A binomial tree: counted from the root, the parent of member i is i without its lowest set bit.
+/// If that is bit r, i sends in round r. A member receives from one child in each round.
 ///   2 ceil(log2 n) rounds, each with the whole vector: for short vectors.
 /// Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
 /// operations in MPICH", section 4.

@@ -37,8 +37,8 @@ struct DoubleTree {
     const std::size_t right = (i ^ bit) | (bit << 1U);
     return right < n ? right : i ^ bit;
   }
-  /// Returns who has position i in the second tree: the mirror image if n is even, and else the
-  /// next one, so that leaves become inner.
+  /// Returns the member that has position i in the second tree: the mirror image of i if n is even,
+  /// else the one after i, so that leaves of the first tree become inner.
   static std::size_t twin(std::size_t i, std::size_t n) {
     return n % 2 == 0 ? n - 1 - i : (i + 1) % n;
   }

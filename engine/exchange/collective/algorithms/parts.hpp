@@ -23,7 +23,7 @@ struct Parts {
     Schedule schedule{.members = n, .ports = 1, .chunks = equal_chunks(n), .rounds = {}};
     if (n == 1) return schedule;
     Round& round = schedule.rounds.emplace_back();
-    // Not every member sends to the same one first.
+    // The order differs from part to part, so that not all members send to the same one first.
     for (ChunkId c = 0; c < n; ++c)
       for (Rank k = 1; k < n; ++k)
         round.push_back({static_cast<Rank>((c + k) % n), c, c, ReceiveAction::add});
