@@ -87,6 +87,8 @@ struct Report {
   core::ReadCounts reads = {};
   /// The worker has made its last step.
   bool is_done = false;
+  /// It has sent this report when it made `step`: the report did not wait for the observer.
+  bool is_prompt = false;
   core::DealProgress deal = {};
 };
 

@@ -112,7 +112,7 @@ class MemberHost : public actor::MemberActor::base {
         },
         [this](actor::report_credit_atom) {
           may_report_ = true;
-          report_new_step();
+          report_new_step(/*is_prompt=*/false);
         },
         [this](const core::Snapshot& request) {
           run([&](Core& member, const Context& context) { member.on_input(context, request); });
@@ -171,7 +171,7 @@ class MemberHost : public actor::MemberActor::base {
     effects.clear();
     spare_lists().member = std::move(effects);
     if (!outgoing_.empty()) node_->send(std::exchange(outgoing_, {}));
-    report_new_step();
+    report_new_step(/*is_prompt=*/true);
     if (node_ && published_ != Published{core_}) publish();
   }
 
@@ -188,7 +188,7 @@ class MemberHost : public actor::MemberActor::base {
   void execute(const core::Plan& plan) { executor_.plan(self(), plan); }
   void execute(core::Compute& compute);
   void execute(const core::CutShort& cut);
-  void execute(const core::Done&) { report_to_observer(); }
+  void execute(const core::Done&) { report_to_observer(/*is_prompt=*/false); }
   void execute(const core::Fail& failure) { record_failure(failure.why); }
   void execute(const core::Excluded&) { node_->on_excluded(); }
   void execute(const core::IsIn<core::FlowOutputs> auto&) {
@@ -293,17 +293,18 @@ class MemberHost : public actor::MemberActor::base {
 
   /// Reports a new step, or that the worker is done and others have all its updates, if the
   /// observer has handled the last report.
-  void report_new_step() {
+  void report_new_step(bool is_prompt) {
     if (!directory_ || !may_report_ || training().worker() == nullptr) return;
     if (training().worker()->step() > last_reported_step_ ||
         (training().is_done() && !has_reported_done_))
-      report_to_observer();
+      report_to_observer(is_prompt);
   }
 
   /// Sends the observer the worker's progress.
-  void report_to_observer() {
+  void report_to_observer(bool is_prompt) {
     if (!directory_) return;
     actor::Report report = worker_report(*training().worker());
+    report.is_prompt = is_prompt && report.step == last_reported_step_ + 1;
     // The observer adds up the losses, so only those since the last report are sent.
     report.loss_sum -= std::exchange(last_reported_loss_sum_, report.loss_sum);
     report.loss_count -= std::exchange(last_reported_loss_count_, report.loss_count);

@@ -122,14 +122,20 @@ void ObserverHost::on_report(const actor::Report& report) {
   collect(Purpose::outcome);
 }
 
-/// Updates the largest lag after a worker's step has grown from `from`. Once the worker has made
-/// its last step it no longer counts, because no other waits for it.
+/// Updates the largest lag after a worker's step has grown from `from`. The others have sent their
+/// reports before this one, so they had made those steps when this worker was at the step of its
+/// report, or at the one before if the report is prompt. (The last report of a worker may be of a
+/// step that it has left long ago, so it is compared with no later ones of others.) Once the worker
+/// has made its last step, others no longer fall behind it, but the first report of each of them
+/// after that shows how far it was behind then.
 void ObserverHost::count_step(core::Step from, const actor::Report& report) {
+  const core::Step left = report.is_prompt ? report.step - 1 : report.step;
+  const core::Step highest = std::max(workers_at_step_.rbegin()->first, highest_ended_);
+  if (highest > left) figures_.max_lag = std::max(figures_.max_lag, highest - left);
   ++workers_at_step_[report.step];
   if (const auto old = workers_at_step_.find(from); --old->second == 0) workers_at_step_.erase(old);
-  figures_.max_lag = std::max(figures_.max_lag,
-                              workers_at_step_.rbegin()->first - workers_at_step_.begin()->first);
   if (!report.is_done) return;
+  highest_ended_ = std::max(highest_ended_, report.step);
   if (const auto end = workers_at_step_.find(report.step); --end->second == 0)
     workers_at_step_.erase(end);
 }

@@ -127,6 +127,8 @@ class ObserverHost : public actor::ObserverActor::base {
   std::uint64_t computed_steps_ = 0;
   /// For each step, the number of running workers that are at this step in their last report.
   std::map<core::Step, std::size_t> workers_at_step_;
+  /// The highest last step of the workers that have ended.
+  core::Step highest_ended_ = 0;
 
   /// The sum of the workers' reported steps.
   std::uint64_t steps_sum_ = 0;

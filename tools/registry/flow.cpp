@@ -1,7 +1,10 @@
 #include "starling/tools/registry/flow.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
+
+#include "starling/base/input.hpp"
 
 namespace starling::program {
 
@@ -13,7 +16,11 @@ Result<FlowContext> context_of_source(SpecReader& options) {
     options.refuse("has no file to read; valid: NAME:FILE[,FILE...][,option=value...]");
   if (auto done = options.finish(); !done) return std::move(done).error();
   const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 1U, 32U);
-  auto engine = flow::MapReduce::make({.threads = threads});
+  // The limits of this thread, which the threads of the engine do not have.
+  const auto is_stopped = [limits = ReadScope::limits()] {
+    return limits.stop.stop_requested() || std::chrono::steady_clock::now() > limits.deadline;
+  };
+  auto engine = flow::MapReduce::make({.threads = threads, .is_stopped = is_stopped});
   if (!engine) return std::move(engine).error();
   return FlowContext{*std::move(engine), std::move(files), nullptr, 0};
 }

@@ -184,6 +184,15 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                       .steps_max = job.steps_limit};
   // Workers with dynamic batches end when the samples are taken, not after a fixed number of steps.
   if (train.dynamic_batches) learning.options.epochs = job.epochs;
+  if (core::has_servers(job.mode)) {
+    // As in `train`: at most one server for each range.
+    std::size_t& shards = learning.options.protocol.shards;
+    actor::JobOptions sizes;
+    sizes.mode = job.mode;
+    sizes.workers = job.options.workers;
+    sizes.shards = shards;
+    shards = std::min(shards, learning.model->layout(sizes).ranges.size());
+  }
   learning.learned = {
       .data = training->data.data,
       .model = learning.model->print(),

@@ -128,6 +128,7 @@ Result<void> put_exchange(SimJob& job, const Settings& settings) {
   if (const auto shards = text_of(settings, "shards"); !shards.empty()) {
     const auto count = parse_count(shards, 1, 1'000'000);
     if (!count) return Error{count.error()}.within(location_of(settings, "shards"));
+    if (auto fits = check_shards(*count, job.mode, settings); !fits) return fits;
     exchange.servers = *count;
   }
   job.options.exchange = std::move(exchange);
@@ -214,6 +215,10 @@ void add_notes(SimJob& job, const Settings& settings) {
     job.notes.push_back("ends at " + print_duration(options.horizon) +
                         ", because the job has no seconds");
   if (!location_of(settings, "until").empty()) job.notes.emplace_back("until is not simulated");
+  const std::string exchange = text_of(settings, "exchange");
+  if (job.level == Level::step && !job.bytes && !exchange.empty() && exchange != "owners")
+    job.notes.push_back("exchange " + exchange + " is not simulated without bytes" +
+                        (is_exchange_barrier(settings) ? ": workers wait in every step" : ""));
 }
 
 }  // namespace

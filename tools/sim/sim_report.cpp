@@ -22,7 +22,8 @@ bool has_step_limit(const SimJob& job) { return job.options.steps_max != barrier
 /// Returns true if runs under `barrier` end when the samples of the epochs are taken, instead of at
 /// the limit of steps.
 bool ends_by_samples(const SimJob& job, const barrier::Barrier& barrier) {
-  return job.epochs && barrier::hands_in_early(barrier);
+  const bool has_dynamic_batches = job.learned && job.learned->batch.starts_with("dynamic");
+  return job.epochs && (has_dynamic_batches || barrier::hands_in_early(barrier));
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }

@@ -49,7 +49,7 @@ concept HashedByUser = requires(const T& value) {
 template <class T>
 [[nodiscard]] std::uint64_t hash_of(const T& value) {
   if constexpr (HashedByUser<T>) {
-    return hash_value(value);
+    return mix(hash_value(value));  // its upper bits choose the part
   } else if constexpr (std::floating_point<T>) {
     const double number = value == T{0} ? 0.0 : static_cast<double>(value);
     return mix(std::bit_cast<std::uint64_t>(number));

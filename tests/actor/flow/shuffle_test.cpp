@@ -159,5 +159,20 @@ TEST(Shuffle, ResultsAreEqualToTheBitWithAnyNumberOfThreads) {
   }
 }
 
+/// A key whose hash is its number.
+struct Numbered {
+  std::uint64_t number = 0;
+  auto operator<=>(const Numbered&) const = default;
+  static constexpr auto fields(auto& m) { return std::tie(m.number); }
+  friend std::uint64_t hash_value(const Numbered& key) { return key.number; }
+};
+
+TEST(Shuffle, SpreadsKeysOverThePartsWhateverTheirHash) {
+  std::vector<int> keys(8);
+  for (std::uint64_t number = 0; number < 10'000; ++number)
+    ++keys.at(HashPartitioner{8}.part_of(Numbered{number}));
+  for (const int count : keys) EXPECT_NEAR(count, 1250, 200);
+}
+
 }  // namespace
 }  // namespace starling::flow

@@ -64,5 +64,11 @@ TEST(Statistics, IntervalsContainTheMeanIn95PercentOfCases) {
   EXPECT_NEAR(intervals_with_mean, 3800, 56);
 }
 
+TEST(Statistics, OfEqualValuesAreThatValue) {
+  const Summary summary = compute_statistics(std::vector<double>(300, 10.0));
+  EXPECT_EQ(summary.mean, 10);
+  EXPECT_EQ(summary.sd, 0);
+}
+
 }  // namespace
 }  // namespace starling::program

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <stop_token>
 #include <string_view>
 
 #include "starling/actor/flow/sample_table.hpp"
 #include "starling/actor/job/job.hpp"
 #include "starling/actor/train/train_options.hpp"
+#include "starling/base/input.hpp"
 #include "starling/base/random.hpp"
 #include "starling/models/data/load.hpp"
 #include "starling/tools/registry/built_in.hpp"
@@ -174,6 +177,39 @@ TEST(LoadPredictor, RefusesFilesThatAreNoModels) {
     const auto path = (folder.path() / name).string();
     EXPECT_TRUE(load_predictor(registry, path).error().message.starts_with(path + ": "));
   }
+}
+
+/// Counts how often it is called, and stops the reader of the data at the first call.
+struct Stopping {
+  static constexpr std::string_view name = "stopping";
+  static constexpr std::string_view summary = "stops its reader";
+  static inline std::atomic<int> calls = 0;
+  static inline std::stop_source stop;
+
+  static std::vector<FlowOption> flow_options() { return {}; }
+  static Stopping parse(SpecReader& /*options*/) { return {}; }
+  [[nodiscard]] Result<flow::Set<flow::Sample>> run(FlowContext& context) const {
+    const auto lines = context.text();
+    if (!lines) return lines.error();
+    return flow::Set<flow::Sample>{lines->map([](const std::string& /*line*/) {
+      stop.request_stop();
+      ++calls;
+      return flow::Sample{{1}, 1};
+    })};
+  }
+};
+
+TEST_F(FlowAsDataSource, EndsIfItsReaderIsStopped) {
+  std::string lines;
+  for (int i = 0; i < 100'000; ++i) lines += "line\n";
+  folder_.write("lines.txt", lines);
+  Registry registry;
+  registry.flow<Stopping>();
+  const ReadScope scope{{.stop = Stopping::stop.get_token()}};
+  const auto data =
+      load_source(with_built_in(std::move(registry)), "stopping:" + path("lines.txt"), 1);
+  EXPECT_FALSE(data);
+  EXPECT_LT(Stopping::calls, 90'000);
 }
 
 }  // namespace

@@ -129,5 +129,27 @@ TEST(ProtocolLevel, CountsTheLastStepInTheLargestLag) {
   EXPECT_EQ(Json::parse(ran.out)[0]["max_lag"], 5);
 }
 
+TEST(ProtocolLevel, SaysThatTheSamplesOfTheEpochsEndDynamicBatches) {
+  const Folder folder;
+  const ProgramResult ran = starling(
+      folder,
+      "sim --level protocol --data linear:d=2,n=400 --model linear --mode central --barrier "
+      "asp --batch dynamic:total=40 --epochs 3 --step-time const:10ms --json --quiet");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json one = Json::parse(ran.out)[0];
+  EXPECT_FALSE(one.contains("steps_limit"));
+  EXPECT_EQ(one["epochs"], 3);
+}
+
+TEST(ProtocolLevel, HasAtMostOneServerForEachRange) {
+  const Folder folder;
+  const ProgramResult ran = starling(
+      folder,
+      "sim --level protocol --data linear:d=4,n=100 --model linear --mode central --barrier "
+      "asp --shards 300 --steps 3 --step-time const:10ms --json --quiet");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)[0]["shards"], 1);
+}
+
 }  // namespace
 }  // namespace starling::program

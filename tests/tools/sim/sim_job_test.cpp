@@ -157,6 +157,10 @@ TEST(SimJob, RefusesAnExchangeWithoutASize) {
   EXPECT_EQ(refused({{"exchange", "gossip", "--exchange"}}), "--exchange" + valid);
   EXPECT_EQ(refused({{"latency", "exp:1ms", "--latency"}}), "--latency" + valid);
   EXPECT_EQ(
+      refused({{"bytes", "1M", "--bytes"}, {"mode", "peer", "--mode"}, {"shards", "3", "--shards"}})
+          .substr(0, 34),
+      "--shards: peer mode has no servers");
+  EXPECT_EQ(
       refused({{"bytes", "1M", "--bytes"}, {"learn", "true", "--learn"}}),
       "--learn: the linear model learns without an exchange; valid: without bytes, or --level "
       "protocol");
@@ -199,6 +203,13 @@ TEST(SimTable, IsCheckedButIgnoredByTraining) {
   EXPECT_NE(wrong.error().message.find("job.toml:3: unknown key 'horizn'; did you mean 'horizon'?"),
             std::string::npos)
       << wrong.error().message;
+}
+
+TEST(SimJob, SaysThatAnExchangeIsNotSimulated) {
+  const auto job = make_sim_job(file_of("\nexchange = \"average:every=4\"\n"), {}, true);
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  EXPECT_EQ(job->notes.back(),
+            "exchange average:every=4 is not simulated without bytes: workers wait in every step");
 }
 
 }  // namespace

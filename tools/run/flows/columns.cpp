@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 
+#include "starling/base/input.hpp"
+#include "starling/base/memory.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/formats/csv_rows.hpp"
 #include "starling/models/data/formats/input_file.hpp"
@@ -79,6 +82,12 @@ ColumnFormat ColumnFlags::format_of(const std::string& file) const {
 
 Result<TableFiles> ColumnFlags::open(const std::vector<std::string>& files,
                                      bool skips_unreadable) const {
+  // Flows read no pipes. The free memory is measured once, and not for each of the files.
+  ReadLimits limits = ReadScope::limits();
+  limits.refuses_pipes = true;
+  if (limits.memory_max == 0)
+    limits.memory_max = static_cast<std::uint64_t>(free_memory_bytes() / 3);
+  const ReadScope read_scope{limits};
   TableFiles table;
   std::optional<Error> unreadable;
   std::vector<std::string> header;
