@@ -6,7 +6,8 @@
 //     build/dev/examples/09_algorithm train --model kmeans:k=10,steps=8 --steps 8
 //         --data digits:n=2000 --mode central --barrier bsp --save k.safetensors --quiet
 //
-// (one line). The summary ends with the mean squared distance of a sample from its centre:
+// The command is one line. The summary ends with the mean squared distance of a sample from its
+// centre:
 //
 //     test        distance 41.73
 //
@@ -81,7 +82,7 @@ class KMeans {
   }
 
  private:
-  /// The features, and the number of samples.
+  /// The number of values of a cluster in `sums`: one for each feature, and the number of samples.
   [[nodiscard]] std::size_t width() const { return data_.features() + 1; }
 
   /// Returns the means of the clusters whose sums are `sums`. The centre of an empty cluster, and

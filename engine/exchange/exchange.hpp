@@ -141,8 +141,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
                             const Rows& rows, std::string_view name) {
   /// The name in the grammar of flags.
   { E::name } -> std::convertible_to<std::string_view>;
-  /// The arguments that may follow the name and a colon; the first one is the default. If others
-  /// may, E::check_argument(argument) returns an error for those that may not.
+  /// The arguments that may follow the name and a colon; the first one is the default. If other
+  /// arguments may follow, too, E::check_argument(argument) returns an error for each that may not.
   { E::arguments } -> std::convertible_to<std::span<const std::string_view>>;
   /// The messages between members that only this exchange has. For each of them there is a function
   /// on(context, from, message), which returns false if the sender knows another configuration and
@@ -201,8 +201,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   // --- for observers and actors that are not members ---
   /// Answers with the states of the ranges for which this member answers.
   exchange.on(context, snapshot);
-  /// Returns the member that answers for the range in a configuration. `name` is that of the
-  /// options.
+  /// Returns the member that answers for the range in a configuration. `name` is
+  /// ExchangeOptions::name.
   { E::answerer(name, *configuration, range) } -> std::same_as<std::optional<MemberId>>;
   /// Returns true if this member answers for the range: it is the answerer and has the values.
   { constant.answers_for(range) } -> std::same_as<bool>;
@@ -211,8 +211,9 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { exchange.value(range, rows) } -> std::same_as<std::optional<Value>>;
   /// Returns the current state of the range. Requires: answers_for(range).
   { constant.state(range) } -> std::same_as<RangeState>;
-  /// Returns how far each worker has got by the updates that this member holds for others: at least
-  /// one incarnation of each, once it has written an update.
+  /// Returns how far each worker has got, according to the updates that this member holds for
+  /// others. A worker has at least one entry, for one of its incarnations, once it has written an
+  /// update.
   { constant.progress() } -> std::same_as<std::vector<WorkerProgress>>;
   /// Counts what the worker of this member has read; all zero if it reads without asking others.
   { constant.read_counts() } -> std::same_as<ReadCounts>;

@@ -43,7 +43,7 @@ RangeState state_of(RangeId range, const RangeValues& values, const StepsOfWorke
                    .updates = values.updates,
                    .samples = values.samples,
                    .ledger = std::vector<LedgerEntry>(workers)};
-  for (const auto& [worker, steps] : contained) {  // a later incarnation comes later
+  for (const auto& [worker, steps] : contained) {  // a later incarnation replaces an earlier one
     if (worker.id >= state.ledger.size()) state.ledger.resize(worker.id + 1);
     state.ledger[worker.id] = {worker.incarnation, steps.step, steps.samples};
   }

@@ -1,6 +1,6 @@
-/// Types and functions for the exchanges in which every worker has a copy of the whole model: they
-/// read from the worker's own copy, answer observers, and choose the worker from which a joining
-/// worker gets its copy.
+/// Types and functions for the exchanges in which every worker has a copy of the whole model. The
+/// functions read from the worker's own copy, answer observers, and choose the worker from which a
+/// joining worker gets its copy.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ using StepsOfWorkers = std::map<MemberIncarnation, WorkerSteps>;
 
 /// One range of a worker's copy of the model, as a worker that joins receives it.
 struct ModelCopy {
-  /// Its ledger is empty; `progress` has the workers' steps and samples instead.
+  /// The state's ledger is empty; `progress` has the workers' steps and samples instead.
   RangeState state;
   /// How far each worker has got, as far as the sender knows, ascending by id and then by
   /// incarnation.
@@ -117,7 +117,7 @@ template <class E>
 /// job fails. If there is no other worker, the job fails at once.
 class CopySource {
  public:
-  /// The caller must ask this member, call on_timer() at this time, or end the job.
+  /// The caller must ask this member for a copy, call on_timer() at this time, or fail the job.
   using Next = std::variant<MemberId, SetTimer, Fail>;
 
   /// Begins with the first of the other workers.

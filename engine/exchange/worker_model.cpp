@@ -73,7 +73,8 @@ std::optional<Value> WorkerModel::value(RangeId range, const Rows& rows) const {
 
 RangeState WorkerModel::state(RangeId range) const {
   RangeState state = state_of(range, values_[range], progress_, options_.workers);
-  // The copy counts the samples for which the last rate was chosen, as far as they were known then.
+  // values_[range].samples has only the samples that were known when the last learning rate was
+  // chosen.
   state.samples = samples_of_all();
   return state;
 }

@@ -39,9 +39,9 @@ struct ModelReply {
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const ModelRequest& request);
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const ModelReply& reply);
 
-/// The part of such an exchange that is the same for all: see the concept Exchange for the public
-/// functions. Members that do not work have no copy. The worker with the lowest id answers for the
-/// model.
+/// The common part of all exchanges in which the copies of workers differ. See the concept Exchange
+/// for the public functions. Members that do not work have no copy. The worker with the lowest id
+/// answers for the model.
 class WorkerModel {
  public:
   static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
@@ -122,14 +122,14 @@ class WorkerModel {
   [[nodiscard]] RangeValues& values(RangeId range) { return values_[range]; }
   [[nodiscard]] const RangeValues& values(RangeId range) const { return values_[range]; }
 
-  /// Knows this configuration from now on. Returns the one before.
+  /// Adopts this configuration. Returns the former one; null if there was none.
   ConfigurationPtr set_configuration(const ConfigurationPtr& next) {
     return std::exchange(configuration_, next);
   }
   /// Takes the states with which the job starts.
   void take_initial_states();
 
-  /// Records that `worker` has got to progress.step. Ignored if a later step of it is known.
+  /// Records that `worker` has got to progress.step, unless a later step of it is known.
   void learn(const MemberIncarnation& worker, const WorkerSteps& progress);
   void learn(const std::vector<WorkerProgress>& workers);
   /// Returns how far a worker has got, as far as this one knows.

@@ -72,9 +72,9 @@ class Set {
   }
   /// `f` returns a range, whose elements are the new records. An element may be a std::string_view,
   /// or a pair or tuple of such views and other values: the new records have strings. A view must
-  /// be of text of the record, if `f` takes a reference to it, or of the range, and valid until the
-  /// iterator moves on. A reduce_by_key() directly after it makes a string only of each key's first
-  /// view; other operations make one of each.
+  /// be of text of the record (if `f` takes the record by reference) or of the range, and must stay
+  /// valid until the iterator moves on. A reduce_by_key() directly after it makes a string only of
+  /// each key's first view; other operations make a string of each view.
   template <class F>
   [[nodiscard]] auto flat_map(F f) const {
     require_range_function<F, T>();
@@ -89,7 +89,7 @@ class Set {
   [[nodiscard]] auto sample(double fraction, std::uint64_t seed) const {
     return make(SampleChain<C>{chain_, fraction, seed});
   }
-  /// The parts of this set, then those of the other.
+  /// Returns the parts of this set, then those of the other.
   template <class D>
   [[nodiscard]] auto union_with(const Set<T, D>& other) const {
     return make(UnionChain<C, D>{chain_, other.chain()});
@@ -112,31 +112,32 @@ class Set {
     return make(PartitionChain<T>{partition_stage(chain_, partitioner), "partition_by",
                                   partitioner.parts()});
   }
-  /// One pair for each key, with `f` of all its values. `f` must be associative; it is applied
-  /// before the shuffle too, so each task sends a key only once or, if it spills, a few times.
+  /// Returns one pair for each key, with `f` of all its values. `f` must be associative; it is
+  /// applied before the shuffle too, so each task sends a key only once or, if it spills, a few
+  /// times.
   template <class F>
   [[nodiscard]] auto reduce_by_key(F f, Part parts = 0) const {
     require_pairs<T>();
     require_combiner<F, typename T::second_type>();
     return reduce_pairs(*this, "reduce_by_key", std::move(f), parts);
   }
-  /// One pair for each key, with all its values in the order of this set. They must fit into
-  /// memory.
+  /// Returns one pair for each key, with all its values in the order of this set. The values of one
+  /// key must fit into memory.
   [[nodiscard]] auto group_by_key(Part parts = 0) const {
     require_key_of_pairs<T>();
     parts = or_default(parts);
     return make(GroupChain<typename T::first_type, typename T::second_type>{
         group_stage(chain_, "group_by_key", parts), "group_by_key", parts});
   }
-  /// Each different record once.
+  /// Returns each different record once.
   [[nodiscard]] auto distinct(Part parts = 0) const {
     require_key<T>();
     const auto keyed = map([](const T& record) { return std::pair{record, true}; });
     return reduce_pairs(keyed, "distinct", std::logical_or<>{}, parts)
         .map([](const std::pair<T, bool>& pair) { return pair.first; });
   }
-  /// Records sorted by `key(record)`: those of part 0 come before those of part 1, and so on.
-  /// Stable. Computes this set twice: first to sample keys. `std::identity` sorts records by
+  /// Returns the records sorted by `key(record)`: those of part 0 come before those of part 1, and
+  /// so on. Stable. Computes this set twice: first to sample keys. `std::identity` sorts records by
   /// themselves, without a copy of each as its key.
   template <class F>
   [[nodiscard]] auto sort_by(F key, Part parts = 0) const {
@@ -169,20 +170,21 @@ class Set {
 
   // --- reuse ------------------------------------------------------------------------------------
 
-  /// The same records, kept after the first action that needs them until the set and all sets that
-  /// were made of it are destroyed. Spilled if they do not fit into the memory limit.
+  /// Returns a set of the same records that keeps them, after the first action that needs them,
+  /// until it and all sets that were made of it are destroyed. The records are spilled if they do
+  /// not fit into the memory limit.
   [[nodiscard]] auto cache() const {
     return make(CacheChain<T>{cache_stage(chain_), "cache", chain_.parts()});
   }
   /// Applies `step(set, iteration)`, which returns a Set<T>, `iterations` times. Computes and
-  /// caches the set after each iteration, and releases the one before. A program that calls
-  /// iterate(1, ...) in a loop releases nothing on nodes.
+  /// caches the set after each iteration, and releases the one before. On several nodes, a program
+  /// that calls iterate(1, ...) in a loop releases no set.
   template <class F>
   [[nodiscard]] Result<Set<T>> iterate(std::uint32_t iterations, const F& step) const {
     return iterate(iterations, step, [](const Set<T>&) { return Result<bool>{true}; });
   }
-  /// The same, but ends after an iteration for whose set `goes_on(set)`, which may run actions,
-  /// returns false, or with its Error.
+  /// Does the same, but ends early if `goes_on(set)` returns false for the set after an iteration.
+  /// If it returns an Error, iterate() returns this Error. `goes_on` may run actions.
   template <class F, class G>
   [[nodiscard]] Result<Set<T>> iterate(std::uint32_t iterations, const F& step,
                                        const G& goes_on) const {

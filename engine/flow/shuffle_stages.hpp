@@ -87,8 +87,9 @@ template <Chain C, class P>
   return make_stage(chain, "partition_by", compute, partitioner.print());
 }
 
-/// Shuffles pairs by the hashes of their keys, sorted by these. `Buffer` says whether equal keys
-/// are combined before; `make_buffer` is told whether it must be prompt (CombiningBuffer).
+/// Shuffles pairs by the hashes of their keys, and sorts them by these hashes. `Buffer` decides
+/// whether equal keys are combined before; the argument of `make_buffer` is true if the buffer must
+/// be prompt (CombiningBuffer).
 template <class Buffer, Chain C>
 [[nodiscard]] StagePtr hash_stage(const C& chain, const char* name, Part parts,
                                   std::function<Buffer(bool)> make_buffer) {
@@ -122,7 +123,7 @@ template <Chain C>
                             std::function<Buffer(bool)>{[](bool) { return Buffer{}; }});
 }
 
-/// Shuffles pairs by key; `combine` makes one value of those of a key before.
+/// Shuffles pairs by key. Before that, `combine` makes one value of all values of a key.
 template <Chain C, class F>
 [[nodiscard]] StagePtr combine_stage(const C& chain, const char* name, Part parts,
                                      const F& combine) {

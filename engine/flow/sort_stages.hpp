@@ -73,7 +73,8 @@ using SortRecord =
 template <class K, Chain C, class KeyOf>
 [[nodiscard]] StagePtr sort_stage(const C& chain, const KeyOf& key_of, Part parts) {
   using R = SortRecord<typename C::Value, K, KeyOf>;
-  // So many in all that the largest part is rarely twice as large as the mean.
+  // With this many samples for each part of the result, the largest part is rarely twice as large
+  // as the mean.
   constexpr std::size_t samples_per_part = 64;
   constexpr std::size_t least_of_input_part = 32;
   const std::size_t inputs = std::max<std::size_t>(chain.parts(), 1);
@@ -82,7 +83,7 @@ template <class K, Chain C, class KeyOf>
   const StagePtr splitters = splitter_stage<K>(samples, parts);
   const auto compute = [key_of, parts, splitters](Task& task, const C& c) {
     const RangePartitioner<K>& partitioner = *task.outputs<RangePartitioner<K>>(splitters)[0];
-    // Another node may have made it.
+    // Another node may have made the partitioner.
     if (partitioner.parts() > parts)
       throw TaskFailure{Error{"there are more splitters than parts"}};
     const Part input_parts = c.parts();

@@ -21,7 +21,7 @@ using core::Time;
 /// all at once. A member without an absence is always there.
 class Absences {
  public:
-  /// Requires: check_absences(). `absences` has one for each worker, or is empty.
+  /// Requires: check_absences() accepts `absences`, which has one for each worker or is empty.
   Absences(const std::vector<Absence>& absences, std::uint64_t seed) : absences_(absences) {
     constexpr std::uint64_t key = 3;
     for (MemberId worker = 0; worker < absences.size(); ++worker) {
@@ -74,7 +74,7 @@ class Absences {
 };
 
 /// Refuses absences that are not as many as the workers, and those that last for the whole period
-/// or for less than no time.
+/// or for a negative time.
 [[nodiscard]] inline Result<void> check_absences(const std::vector<Absence>& absences,
                                                  std::size_t workers) {
   if (absences.empty()) return {};

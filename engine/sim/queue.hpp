@@ -15,7 +15,7 @@ namespace starling::sim {
 using core::Time;
 
 /// Returns events in the order of their times, and events of the same time in the order of
-/// insertion, so that equal runs are reproducible. The heap moves small keys only, not the events.
+/// insertion, so that runs are reproducible. The heap moves small keys only, not the events.
 template <class Event>
 class Queue {
  public:

@@ -80,10 +80,10 @@ struct GradientOptions {
 
 /// How much of its batch a worker computes if workers hand in early.
 struct Cut {
-  /// No more than the first `samples_max` samples.
+  /// The worker computes no more than the first `samples_max` samples.
   std::uint64_t samples_max = UINT64_MAX;
-  /// If it is set, the worker stops once it becomes true, after one micro-batch (micro_batch_of())
-  /// at least. Null: it computes without micro-batches.
+  /// If this is not null, the worker stops once the flag is true, after one micro-batch
+  /// (micro_batch_of()) at least. If it is null, the worker computes without micro-batches.
   const std::atomic<bool>* hand_in = nullptr;
 };
 
@@ -91,9 +91,10 @@ struct Cut {
 struct PartsSink {
   /// In the order in which they are final: that of make_buckets().
   std::span<const Bucket> buckets;
-  /// Called on the thread that computes when the parts of a bucket are final, and with the parts of
-  /// all buckets before it; not for the last bucket, whose parts come with the whole gradient. The
-  /// elements of the parts are those of the gradient, and do not change any more.
+  /// Called on the thread that computes, when the parts of a bucket are final, with these parts and
+  /// those of all buckets before it. Not called for the last bucket, whose parts come with the
+  /// whole gradient. The elements of the parts are those of the gradient, and do not change any
+  /// more.
   const std::function<void(EarlyParts parts)>& take;
 };
 
@@ -131,9 +132,9 @@ class Gradients {
   /// True if some parameter is row-sparse: steps then read and push only some of its rows, see
   /// plan().
   [[nodiscard]] bool by_rows() const noexcept { return by_rows_; }
-  /// True if compute() gives parts of the gradient early: if the model has some, and nothing is
-  /// done to the whole gradient after it. By the model and the options alone, so on all workers
-  /// alike.
+  /// True if compute() gives parts of the gradient early: if the model can do so, no parameter is
+  /// row-sparse, and the gradient is not clipped. Depends on the model and the options alone, so it
+  /// is the same on all workers.
   [[nodiscard]] bool has_early_parts() const noexcept {
     return models::EarlyPartsModel<M> && !by_rows_ && std::holds_alternative<models::NoClip>(clip_);
   }

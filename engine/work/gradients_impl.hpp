@@ -148,8 +148,9 @@ class Gradients<M, D>::EarlyGiver {
              std::uint32_t samples)
       : gradients_(gradients), sink_(sink), gradient_(std::move(gradient)), samples_(samples) {}
 
-  /// The elements from `first` on are final. Gives nothing more after an element that is not
-  /// finite: compute() will refuse the gradient.
+  /// Called when the elements from `first` on are final: gives the parts of the buckets that are
+  /// final now. Gives nothing more after an element that is not finite: compute() will refuse the
+  /// gradient.
   void on_final(std::size_t first) {
     const auto& ranges = gradients_.layout_->ranges;
     std::size_t given = next_;

@@ -13,11 +13,12 @@ namespace {
 /// The messages and the data that a port or link carries, in one round or in several.
 struct Load {
   double messages = 0;
-  /// The part of the vector.
+  /// The data, as a fraction of the vector.
   double share = 0;
 };
 
-/// The two directions of each port, or the links of the topology.
+/// The resources that messages occupy: the two directions of each port or, if the network has a
+/// topology, its links.
 class Resources {
  public:
   Resources(const Schedule& schedule, const Network& network)
@@ -43,7 +44,7 @@ class Resources {
     return true;
   }
 
-  /// Returns how long the resource takes for the load, of a vector of `bytes`.
+  /// Returns how many seconds the resource takes for the load if the vector has `bytes` bytes.
   [[nodiscard]] double seconds(std::size_t resource, const Load& load, double bytes) const {
     const double lanes = network_.topology ? network_.topology->links[resource].lanes : 1;
     return load.messages * network_.latency_s +
@@ -144,7 +145,7 @@ Result<Cost> cost(const Schedule& schedule, double bytes, const Network& network
   for (std::size_t slices = 2; slices <= slices_max; slices *= 2) {
     const double seconds = loads.seconds(bytes, slices);
     if (seconds < cost.seconds) std::tie(cost.seconds, cost.slices) = std::tie(seconds, slices);
-    // Finer slices only add messages once the time grows far beyond the least.
+    // Once the time is far above the least one, finer slices only add messages.
     if (seconds > 2 * cost.seconds) break;
   }
   return cost;

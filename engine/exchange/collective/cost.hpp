@@ -1,5 +1,5 @@
-/// The cost of a schedule: rounds, bytes a port, and time by latency and bandwidth. Pure functions;
-/// thread-safe.
+/// The cost of a schedule: rounds, bytes per port, and time by latency and bandwidth. Pure
+/// functions; thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -28,11 +28,11 @@ struct Cost {
   /// The bytes that the busiest port sends, or receives if that is more; with a topology, the bytes
   /// over the busiest link.
   double port_bytes = 0;
-  /// The time of the whole collective if its chunks are cut into `slices` (pipelined()): the number
-  /// of slices, among the powers of two up to slices_max, that takes the least time.
+  /// The time of the whole collective if each chunk is cut into `slices` slices (pipelined()).
+  /// `slices` is the power of two up to slices_max with which the collective takes the least time.
   double seconds = 0;
   std::size_t slices = 1;
-  /// The same with one slice.
+  /// The time with one slice.
   double unpipelined_seconds = 0;
 };
 

@@ -1,21 +1,23 @@
 /// Runs schedules at one member: messages in, messages and results out. It has no I/O, clock or
-/// thread; the caller passes its messages on, in any order, each exactly once (channel.hpp).
+/// thread; the caller carries the messages between executors, in any order, each exactly once
+/// (core/channel/channel.hpp).
 ///
 ///     executor.start(effects, id, program, values, slices)   -> Send ...
 ///     executor.on(effects, from, message)                    -> Send ..., Completed
 ///
 /// Each chunk is cut into slices, and each slice of a chunk follows its own instructions. So the
 /// slices flow one behind another without waiting for the rounds of others, as far as the window
-/// allows, and several collectives run at a time. The result does not depend on the order in
+/// allows, and several collectives run at the same time. The result does not depend on the order in
 /// which messages arrive, not even in its last bit: a member adds in the order of the schedule.
 ///
-/// Bounds: a member sends slice s to another only when that one has finished slice s - window; an
-/// Ack says so after every half window, as long as the sender waits for it. So no more than
-/// `window` slices of a collective wait anywhere. A collective stays open until this member has
-/// finished it, and knows that all receivers have begun it: those that contribute to its results
-/// have, the others acknowledge the last slice. No more than `open_max` are open, so no more than
-/// that come early. No deadlock follows: every member may always send the lowest slice that any
-/// member has not finished.
+/// Bounds: a member sends slice s to a receiver only when the receiver has finished slice s -
+/// window. A receiver acknowledges what it has finished (Ack) after every half window, as long as
+/// the sender may wait for that. So at most `window` slices of a collective wait at a member. A
+/// collective stays open until this member has finished it and knows that all its receivers have
+/// begun it. A receiver that contributes to this member's results has begun it by then; every other
+/// receiver acknowledges the last slice. At most `open_max` collectives are open, so messages of at
+/// most that many come before a member has started their collective. No deadlock follows: every
+/// member may always send the lowest slice that any member has not finished.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +37,7 @@
 
 namespace starling::collective {
 
-/// Numbers the collectives that some members run, the same number at each of them.
+/// The number of a collective, the same at all its members.
 using CollectiveId = std::uint64_t;
 
 /// Elements in memory that `owner` keeps alive, such as that of a received message.
@@ -50,7 +52,7 @@ struct SharedElements {
   }
 };
 
-/// One slice of a chunk, on its way.
+/// A message with one slice of a chunk.
 template <class Element>
 struct Piece {
   CollectiveId collective = 0;
@@ -128,8 +130,8 @@ class Executor {
     start(out, id, std::move(program), std::move(values), std::move(bounds));
   }
   /// As above, but with slices of any sizes. `bounds` says where they begin: first the slices of
-  /// the first chunk, and so on; and at last the number of values. Requires also: it ascends, from
-  /// 0, and each chunk has as many slices.
+  /// the first chunk, and so on; and at last the number of values. Requires also: `bounds` ascends
+  /// from 0, and all chunks have the same number of slices.
   void start(Effects<Element>& out, CollectiveId id, std::shared_ptr<const Program> program,
              std::vector<Element> values, std::vector<std::size_t> bounds) {
     const std::size_t chunks = program->chunks.size();
@@ -152,8 +154,8 @@ class Executor {
   }
 
   /// Handles a message from another member. Returns false, and does nothing, if the message does
-  /// not fit its collective, or if that one is closed. A correct member's Ack may come so late if
-  /// it was overtaken.
+  /// not fit its collective, or if the collective is closed. An Ack of a correct member may come
+  /// after that if a later message has overtaken it.
   [[nodiscard]] bool on(Effects<Element>& out, Rank from, Message<Element> message) {
     const CollectiveId id = std::visit([](const auto& m) { return m.collective; }, message);
     if (!has_started_ || id > last_started_) return keep_early(id, from, std::move(message));

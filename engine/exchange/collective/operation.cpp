@@ -83,7 +83,7 @@ void drop_empty(std::vector<ScheduledMove>& route, const Chunk& chunk, std::size
   route = std::move(kept);
 }
 
-/// Drops the moves after whose round nobody needs what they wrote.
+/// Drops the moves that write values which neither a later move nor the destination reads.
 void drop_needless(std::vector<ScheduledMove>& route, const Chunk& chunk, std::size_t members) {
   if (!chunk.destination) return;
   std::vector<bool> is_needed(members, false);

@@ -44,9 +44,10 @@ enum class Operation {
 /// pipelined chain; that over recursive halving is a scatter and an all-gather over a hypercube
 /// (van de Geijn's broadcast); the gather over a tree sends the parts of a subtree together.
 ///
-/// In an operation with parts, part i takes the routes of the chunks c with c mod members = i if
-/// the all-reduce has a multiple of `members` chunks, which are then summed at member c mod
-/// members; else that of chunk i mod chunks. In an all-to-all, part (i, j) takes the routes of j.
+/// In an operation with parts, the number of chunks of the all-reduce decides the routes. If it is
+/// a multiple of `members`, chunk c is summed at member c mod members, and part i takes the routes
+/// of the chunks c with c mod members = i. Otherwise part i takes the route of chunk i mod chunks.
+/// In an all-to-all, part (i, j) takes the routes of j.
 ///
 /// Requires: all_reduce passes check(), root < all_reduce.members.
 [[nodiscard]] Schedule specialised(const Schedule& all_reduce, Operation operation, Rank root);

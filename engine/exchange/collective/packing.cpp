@@ -32,8 +32,8 @@ std::vector<std::size_t> shortest_into(std::size_t vertices, std::size_t root,
   return best;
 }
 
-/// Contracts each cycle of the edges `best` to one vertex. Returns for each vertex its number after
-/// that, and sets `count` to how many there are.
+/// Contracts each cycle of the edges `best` to one vertex. Returns the new number of each vertex,
+/// and sets `count` to the number of vertices that are left.
 std::vector<std::size_t> contract(const std::vector<std::size_t>& best,
                                   const std::vector<Edge>& edges, std::size_t& count) {
   std::vector<std::size_t> number(best.size(), none);
@@ -114,9 +114,11 @@ class TreeChooser {
     chosen_[tree] += back ? -1UL : 1UL;
   }
 
-  /// Returns the candidates that may be next: those over the link that has the fewest of them among
-  /// the links of which no lane may stay free. Each tree enters each member once, so that is so if
-  /// as many lanes lead to a member as trees are wanted. If there is no such link, returns all.
+  /// Returns the candidates to try next; nullopt if too few free lanes lead to some member. Each
+  /// tree enters each member once, so if only as many free lanes lead to a member as trees are
+  /// wanted, the trees must take all these lanes. Returns the candidates over one of their links,
+  /// the link with the fewest candidates. If there is no such link, returns all candidates that
+  /// fit.
   std::optional<std::vector<std::size_t>> branches(std::size_t wanted) const {
     std::vector<std::size_t> lanes_into(topology_.members, 0);
     for (std::size_t e = 0; e < free_.size(); ++e) lanes_into[topology_.links[e].to] += free_[e];

@@ -26,12 +26,13 @@ struct Packing {
 /// Requires: root < topology.members, 0 < epsilon < 1/2.
 [[nodiscard]] Packing pack_by_weights(const Topology& topology, Rank root, double epsilon = 0.05);
 
-/// Packs few trees: chooses among the trees of pack_by_weights() whole lanes' worth of them, as
-/// many as the rate allows. If no choice comes within 5 % of the rate, returns all trees.
+/// Packs few trees: chooses some trees of pack_by_weights(), each with a whole number of lanes, and
+/// as many lanes in all as the rate allows. If no choice comes within 5 % of the rate, returns all
+/// trees of pack_by_weights().
 [[nodiscard]] Packing pack_trees(const Topology& topology, Rank root);
 
-/// Returns the spanning tree with the least sum of lengths whose links lead away from the root, one
-/// length for each link of the topology (Chu and Liu 1965, Edmonds 1967).
+/// Returns the spanning tree whose links lead away from the root and have the least sum of lengths.
+/// `lengths` has one length for each link of the topology (Chu and Liu 1965, Edmonds 1967).
 [[nodiscard]] Tree shortest_tree(const Topology& topology, Rank root,
                                  const std::vector<double>& lengths);
 

@@ -32,10 +32,11 @@ struct Program {
   /// The members from which this one receives, and to which it sends, ascending.
   std::vector<Rank> senders;
   std::vector<Rank> receivers;
-  /// The receivers that contribute nothing to this member's results: that they have begun, this
-  /// member knows only when they acknowledge the last slice.
+  /// The receivers that contribute nothing to this member's results. Only their acknowledgement of
+  /// the last slice tells this member that they have begun.
   std::vector<Rank> last_acks_from;
-  /// The senders to whose results this member contributes nothing: it acknowledges the last slice.
+  /// The senders to whose results this member contributes nothing. It acknowledges the last slice
+  /// to them.
   std::vector<Rank> last_acks_to;
 };
 

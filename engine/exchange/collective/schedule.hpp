@@ -49,8 +49,8 @@ struct Move {
   bool operator==(const Move&) const = default;
 };
 
-/// Moves that read what was there before the round. Several of them may add to one chunk of one
-/// member; they do so in the order of this list.
+/// The moves of one round. Each reads the values that its sender had before the round. Several of
+/// them may add to one chunk of one member; they do so in the order of this list.
 using Round = std::vector<Move>;
 
 struct Schedule {
@@ -73,7 +73,7 @@ struct Schedule {
 [[nodiscard]] Schedule with_broadcast(Schedule reduce);
 
 /// Cuts each chunk into `slices` equal ones that follow one another, each one round behind the one
-/// before it, so that all links of a tree are busy at the same time.
+/// before it, so that all links of a tree are busy at the same time. Requires: slices >= 1.
 [[nodiscard]] Schedule pipelined(const Schedule& schedule, std::size_t slices);
 
 /// Returns where the chunks of a vector of `size` elements begin, and at last `size`. The chunks
@@ -81,8 +81,8 @@ struct Schedule {
 [[nodiscard]] std::vector<std::size_t> chunk_bounds(std::span<const Chunk> chunks,
                                                     std::size_t size);
 
-/// Returns where the slices begin, and at last `size`, if each chunk is cut into equal ones: first
-/// those of the first chunk. Requires: slices >= 1.
+/// Returns where the slices begin, and at last `size`, if each chunk is cut into `slices` equal
+/// slices. The slices of the first chunk come first. Requires: slices >= 1.
 [[nodiscard]] std::vector<std::size_t> slice_bounds(std::span<const Chunk> chunks, std::size_t size,
                                                     std::uint32_t slices);
 

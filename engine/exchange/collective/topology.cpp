@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view line_form =
     "; valid: A B [LANES], two members and how many lanes are between them, such as 0 3 2";
 
-/// Reads one line. nullopt: there is nothing but a comment.
+/// Reads one line. Returns nullopt if the line is empty or has only a comment.
 Result<std::optional<Link>> parse_line(std::string_view line) {
   const std::string_view content = trim(line.substr(0, line.find('#')));
   if (content.empty()) return std::optional<Link>{};

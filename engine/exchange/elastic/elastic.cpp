@@ -15,12 +15,12 @@
 namespace starling::core {
 namespace {
 
-/// The center is not trained: the moves of workers are added to it as they come, and it has no
-/// optimizer, so a checkpoint's state of one is dropped.
+/// Returns the options of the center. The center is not trained: the moves of workers are added to
+/// it as they come. It has no optimizer, so the optimizer's state in a checkpoint is dropped.
 ExchangeOptions options_of_center(ExchangeOptions options) {
   options.applier = adding_applier(*options.applier);
   const auto has_slots = [](const RangeState& state) { return !state.slots.empty(); };
-  // Usually there is no such state, so that all members of a process share the states.
+  // Usually no range has slots. Then all members of a process share the states without a copy.
   if (!options.initial_states || std::ranges::none_of(*options.initial_states, has_slots))
     return options;
   auto states = *options.initial_states;
@@ -70,8 +70,9 @@ void ElasticExchange::call_center(const Context& context, Event event) {
   take_answer(context, answers_from);
 }
 
-/// Takes the answer that the center gives to this member's worker, if there is one, from the
-/// effects after the first `from`: the worker has not asked the center itself.
+/// Removes the center's answer to this member's worker, if there is one, from the effects after the
+/// first `from`, and handles it. The worker has not asked the center itself, so it must not get
+/// this answer.
 void ElasticExchange::take_answer(const Context& context, std::size_t from) {
   auto& out = context.out;
   const auto is_answer = [](const auto& effect) {
@@ -161,8 +162,9 @@ void ElasticExchange::write(const Context& context, Write write) {
   meet_center(context);
 }
 
-/// Applies the mean gradient of the step at the full rate, however many samples it is of. The
-/// schedule assumes that the other workers have got as far since this one has read the center.
+/// Applies the mean gradient of the step at the full rate, whatever its number of samples. The
+/// learning-rate schedule assumes that each other worker has computed as many samples as this one
+/// since this one last read the center.
 void ElasticExchange::apply(const Write& write) {
   const double weight = write.update.samples > 0 ? 1 : 0;
   for (const Update::Part& part : write.update.parts) {
@@ -173,7 +175,7 @@ void ElasticExchange::apply(const Write& write) {
   }
 }
 
-/// The steps since the last move reach the center, too.
+/// Moves the center once more if needed, so that it also contains the steps since the last move.
 void ElasticExchange::end(const Context& context, const EndWrites& end) {
   has_ended_ = true;
   if (has_copy() && step_ > moved_at_) return meet_center(context);

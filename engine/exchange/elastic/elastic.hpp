@@ -5,7 +5,7 @@
 ///
 ///     d = pull (x - c);  x := x - d;  c := c + d
 ///
-/// A job's result is the center. docs/design/0026-elastic.md says what follows.
+/// A job's result is the center. docs/design/0026-elastic.md describes the consequences.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,11 @@ namespace starling::core {
 
 /// When and how far a worker's copy and the center move toward each other.
 struct ElasticSettings {
-  /// After how many steps of the worker. At least 1.
+  /// The number of steps of the worker from one move to the next. At least 1.
   Step every = 8;
-  /// By which part of their difference each of them moves: more than 0, at most 0.5, with which one
-  /// worker and the center meet half-way. ElasticExchange::pull() says what many workers use.
+  /// The part of their difference by which each of the two moves: more than 0, at most 0.5. With
+  /// 0.5, one worker and the center meet half-way. ElasticExchange::pull() returns the part that
+  /// many workers use.
   double pull = 0.1;
 
   bool operator==(const ElasticSettings&) const = default;
@@ -141,7 +142,7 @@ class ElasticExchange {
   ExchangeOptions options_;
   OwnershipExchange center_;
   std::size_t workers_ = 1;
-  /// By range; empty if this member has none.
+  /// The copy, by range; empty if this member has none.
   std::vector<RangeValues> copy_;
   Phase phase_ = Phase::idle;
   /// The read that waits for the copy.
@@ -149,11 +150,12 @@ class ElasticExchange {
   /// The worker's last step, and the number of samples of all its steps up to it.
   Step step_ = 0;
   std::uint64_t samples_total_ = 0;
-  /// The step after which it last moved the center, and the samples of the steps since then.
+  /// The step after which the worker last moved the center, and the samples of the steps since
+  /// then.
   Step moved_at_ = 0;
   std::uint64_t samples_since_ = 0;
-  /// The number of samples of all workers that were in the center when it last read it, with its
-  /// own until then.
+  /// The number of samples of all workers that the center contained when the worker last read it,
+  /// plus those that the worker's own move added then.
   std::uint64_t center_samples_ = 0;
   /// True once the worker has ended.
   bool has_ended_ = false;

@@ -52,9 +52,9 @@ void GossipExchange::write(const Context& context, const Write& write) {
   send_next(context);
 }
 
-/// Adds the worker's update to its numerator: lr n/batch times the gradient, as if it were alone,
-/// so the mean of all numerators moves by what the update of one of several workers moves a model
-/// that they share.
+/// Adds the worker's update to its numerator as if the worker were alone: lr samples/batch times
+/// the gradient. So the mean of all numerators moves as far as the update of one of several workers
+/// moves a model that they share.
 void GossipExchange::apply(const Write& write) {
   if (write.step <= known_steps(self()).step) return;  // a checkpoint contains it
   learn(self(), {write.step, write.samples_total});
@@ -90,8 +90,8 @@ double GossipExchange::weight_to_send(RangeId range) const {
   return ended_at_ ? weight : push_weight(weight, weight_min);
 }
 
-/// Sends the next ranges while fewer than `window` are in flight. The write is done once others
-/// have taken all but what the last steps were to send.
+/// Sends the next ranges while fewer than `window` messages are in flight. The write is done once
+/// others have taken what this worker sent them in all steps but the last `lag` ones.
 void GossipExchange::send_next(const Context& context) {
   std::size_t in_flight = 0;
   for (const Transfer& transfer : transfers_) in_flight += transfer.in_flight;
@@ -123,8 +123,9 @@ void GossipExchange::send(const Context& context, MemberId to, RangeId range, St
   ++weights_[range].versions;
 }
 
-/// Returns the values of a range with the precision of bfloat16. Adds the rounding error, by the
-/// weight that is sent and the one that is left, to this worker's copy. Requires: some is left.
+/// Returns the values of a range with the precision of bfloat16. Adds the rounding error, times the
+/// weight that is sent divided by the weight that is left, to this worker's copy. Requires: some
+/// weight is left.
 Slice GossipExchange::round_to_send(RangeId range, double weight) {
   RangeValues& own = values(range);
   const auto now = std::as_const(*own.value).as<float>();
@@ -194,8 +195,8 @@ void GossipExchange::end(const Context& context, const EndWrites& end) {
   hand_over(context);
 }
 
-/// Requires: the worker has ended. A worker that never had a copy brought no weight, and says that
-/// it made no step.
+/// Returns the message that tells others of this worker's end. Requires: the worker has ended. A
+/// worker that never had a copy brought no weight, so the message says that it made no step.
 Ended GossipExchange::own_end() const {
   return {self().id, is_whole() ? *ended_at_ : 0, is_leaving_};
 }
@@ -208,7 +209,7 @@ void GossipExchange::leave(const Context& context) {
   hand_over(context);
 }
 
-/// Sends the worker nothing more, not even the rest of a transfer.
+/// Stops sending to the worker that has ended, even the rest of a transfer.
 void GossipExchange::on(const Context& context, const Ended& ended) {
   const Member* worker = configuration().find(ended.worker);
   if (worker == nullptr || ranges() == 0) return;
@@ -228,8 +229,9 @@ bool GossipExchange::has_weight() const {
   return std::ranges::any_of(weights_, [](const Weight& own) { return own.weight > 0; });
 }
 
-/// Returns the worker to which those that end hand over: the one with the lowest id, which answers
-/// for the model, of those that are not leaving. Absent if all are.
+/// Returns the worker to which workers hand over when they end: the one with the lowest id among
+/// the workers that are not leaving, because it answers for the model once the others have left.
+/// nullopt if all are leaving.
 std::optional<MemberIncarnation> GossipExchange::successor(
     const Configuration& configuration) const {
   std::optional<MemberIncarnation> first;
@@ -241,7 +243,8 @@ std::optional<MemberIncarnation> GossipExchange::successor(
   return first;
 }
 
-/// True once successor() has all that this worker's copy contains.
+/// True once successor() has all that this worker's copy contains, or if there is no other worker
+/// to hand over to.
 bool GossipExchange::may_leave() const {
   if (ranges() == 0 || !has_configuration()) return true;
   const auto target = successor(configuration());
@@ -250,7 +253,7 @@ bool GossipExchange::may_leave() const {
 }
 
 /// If the worker has ended, sends all that it knows and all the weight that it has to successor().
-/// The values stay here as a copy without weight, for the case that the other one dies.
+/// The values stay here as a copy without weight, in case successor() dies.
 void GossipExchange::hand_over(const Context& context) {
   if (!ended_at_ || !transfers_.empty()) return;
   const auto target = successor(configuration());
@@ -264,9 +267,9 @@ void GossipExchange::hand_over(const Context& context) {
 // --- members ------------------------------------------------------------------------------------
 
 /// If workers have left, those that stay have their weight too. Lowers this worker's weight by the
-/// same factor as the others do, so that the mean weight stays 1, and updates move the mean of the
-/// copies as far as before, but not below its least weight. Returns false, and changes nothing, if
-/// the worker to which those that left have handed over is gone or has ended.
+/// same factor as the others do, but not below its least weight (weight_min). So the mean weight
+/// stays 1, and updates move the mean of the copies as far as before. Returns false, and changes
+/// nothing, if the worker to which those that left have handed over is gone or has ended.
 bool GossipExchange::lower_weights(const Configuration& before, const Configuration& next) {
   const auto is_in_next = [&](const MemberIncarnation& worker) {
     return next.contains(worker.id, worker.incarnation);
@@ -303,15 +306,17 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
       if (!before->contains(other.id, other.incarnation)) context.send(other.id, own_end());
     must_hand_over_ |= successor(*next) != successor(*before);
   }
-  // The dead may have had more than their part of all weight. If the workers that are left all had
-  // their least weight, none of them would send any more.
+  // Dead workers may have had more than their part of all weight. If the workers that are left all
+  // had only their least weight, none of them would send any more. So the least weight becomes
+  // less.
   const bool is_handed_over = before && lower_weights(*before, *next);
   const auto is_dead_worker = [&](const Member& member) {
     const MemberIncarnation worker{member.id, member.incarnation};
     return member.works && is_gone(worker) && !(is_handed_over && leaving_.contains(worker));
   };
   const bool have_died = before && std::ranges::any_of(before->members, is_dead_worker);
-  // One that leaves may die before it has handed over all, which only its target knows.
+  // A worker that leaves may die before it has handed over all its weight. Only its target knows
+  // that.
   const bool have_left = is_handed_over && std::ranges::any_of(leaving_, [&](const auto& worker) {
                            return is_gone(worker.first);
                          });
@@ -331,7 +336,7 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   request_missing_copies(context);
 }
 
-/// A worker that joins brings a weight of 1, as those did with which the job has started.
+/// A worker that joins brings a weight of 1, as the workers did with which the job started.
 bool GossipExchange::on(const Context& context, MemberId from, const ModelReply& reply) {
   if (!install(context, from, reply)) return true;
   Weight& own = weights_[reply.range];

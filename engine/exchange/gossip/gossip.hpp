@@ -1,7 +1,8 @@
-/// The gossip exchange: every worker has a copy of the model, computes with its own, and sends it,
-/// with half of its weight, to one other worker after each step (stochastic gradient push: Assran
-/// et al., arXiv 1811.10792; push-sum: Kempe et al., FOCS 2003). A worker's traffic does not grow
-/// with the number of workers. docs/design/0023-gossip.md says what follows.
+/// The gossip exchange: every worker has a copy of the model, computes with this copy, and after
+/// each step sends the copy, with half of the worker's weight, to one other worker (stochastic
+/// gradient push: Assran et al., arXiv 1811.10792; push-sum: Kempe et al., FOCS 2003). A worker's
+/// traffic does not grow with the number of workers. docs/design/0023-gossip.md describes the
+/// consequences.
 ///
 /// A worker has, for each range, the de-biased values z and a push-sum weight w; the numerator x of
 /// the papers is w z. A worker sends a part of its weight with its values, which does not change
@@ -38,8 +39,8 @@ namespace starling::core {
 /// To whom a worker sends, and when a step counts.
 struct GossipSettings {
   GossipGraph graph = GossipGraph::exponential;
-  /// A step counts once others have taken what they were sent in all steps but the last `lag` ones,
-  /// this step included. 0 to 64.
+  /// A step counts once others have taken what they were sent in all steps, this one included, but
+  /// the last `lag` ones. 0 to 64.
   Step lag = 0;
 
   bool operator==(const GossipSettings&) const = default;
@@ -86,8 +87,8 @@ class GossipExchange : public WorkerModel {
   [[nodiscard]] bool on(const Context& context, MemberId from, const GossipReceived& received);
   [[nodiscard]] bool on(const Context& context, MemberId from, const ModelReply& reply);
   void on(const Context& context, const Ended& ended);
-  /// Tells the others to hand over nothing to this worker, and hands over what it has once it has
-  /// ended.
+  /// Tells the others to hand over nothing to this worker, and hands over this worker's weight once
+  /// the worker has ended.
   void leave(const Context& context);
   [[nodiscard]] bool may_leave() const;
 

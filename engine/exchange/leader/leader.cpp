@@ -61,7 +61,7 @@ void LeaderExchange::write(const Context& context, const Write& write) {
   finish_write(context);
 }
 
-/// Applies the mean gradient of the step at the full rate, however many samples it is of. Returns
+/// Applies the mean gradient of the step at the full rate, whatever its number of samples. Returns
 /// false if the job has failed.
 bool LeaderExchange::apply(const Context& context, const Write& write) {
   const Update& update = write.update;
@@ -89,8 +89,9 @@ bool LeaderExchange::apply(const Context& context, const Write& write) {
   return true;
 }
 
-/// Returns the number of samples of all workers' steps, if the others have got on as this worker
-/// has since their last reports. Schedules depend on it.
+/// Returns an estimate of the number of samples of all workers' steps: assumes that each other
+/// worker has computed as many samples as this one since its last report. Learning-rate schedules
+/// depend on the estimate.
 std::uint64_t LeaderExchange::expected_samples() const {
   const std::uint64_t own = known_steps(self()).samples;
   std::uint64_t samples = samples_of_all();
@@ -121,15 +122,16 @@ std::vector<MemberIncarnation> LeaderExchange::others_of_group() const {
   std::vector<MemberIncarnation> workers = others();
   const auto own =
       static_cast<std::size_t>(std::ranges::upper_bound(workers, self()) - workers.begin());
-  // In this list, the workers behind this one are a place further ahead than among all.
+  // `workers` lacks this worker, so the workers behind it are one place earlier than among all
+  // workers.
   const std::size_t begin = own / settings_.group * settings_.group;
   const std::size_t end = std::min(begin + settings_.group - 1, workers.size());
   return {workers.begin() + static_cast<std::ptrdiff_t>(begin),
           workers.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-/// Returns the one of these workers that has the lowest loss, or nullopt if this worker's is lower.
-/// If several have the lowest one, the worker with the lowest id leads.
+/// Returns which of `others` has the lowest loss; nullopt if this worker has it, or if no loss is
+/// known. If several workers have the lowest loss, the one with the lowest id leads.
 std::optional<MemberIncarnation> LeaderExchange::leader_among(
     const std::vector<MemberIncarnation>& others) const {
   std::optional<std::pair<double, MemberIncarnation>> best;
@@ -153,8 +155,8 @@ void LeaderExchange::ask_for_values(const Context& context) {
   if (move_->in_flight == 0) move_.reset();
 }
 
-/// The step counts once the workers to which its report went have answered and the move is
-/// complete.
+/// Answers the write, so that its step counts, once the workers to which its report went have
+/// answered and the move is complete.
 void LeaderExchange::finish_write(const Context& context) {
   if (!writing_ || move_ || !awaited_.empty()) return;
   const Step step = *std::exchange(writing_, std::nullopt);
@@ -251,7 +253,8 @@ void LeaderExchange::on_configuration(const Context& context, const Configuratio
   }
   std::erase_if(reported_, [&](const auto& known) { return !is_present(known.first); });
   std::erase_if(awaited_, [&](const MemberIncarnation& other) { return !is_present(other); });
-  // A worker that joins may have the copy of one that has not got the report yet.
+  // A worker that joins may have got its copy from a worker that lacks the report, so it gets the
+  // report, too.
   const bool is_awaiting = !awaited_.empty();
   for (const MemberIncarnation& other : others()) {
     if ((!has_ended_ && !is_awaiting) || before->contains(other.id, other.incarnation)) continue;

@@ -7,7 +7,7 @@
 ///
 /// A worker that knows of no lower loss does not move, so workers that are evenly spread about a
 /// maximum of the loss leave it, which the mean of their copies does not.
-/// docs/design/0028-leader.md says what follows.
+/// docs/design/0028-leader.md describes the consequences.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ namespace starling::core {
 struct LeaderSettings {
   /// After how many steps of the worker it moves. At least 1.
   Step every = 8;
-  /// The number of workers in a group: those with consecutive places in the order of ids.
+  /// The number of workers in a group. A group has consecutive workers in the order of ids.
   std::size_t group = 4;
   /// By which part of the difference a worker moves toward the leader of its group: more than 0, at
   /// most 1.
@@ -103,7 +103,7 @@ class LeaderExchange : public WorkerModel {
     RangeId next = 0;
     std::size_t in_flight = 0;
   };
-  /// The worker's loss since its last report.
+  /// The sum of the worker's losses over its samples since its last report.
   struct LossSum {
     double sum = 0;
     std::uint64_t samples = 0;

@@ -32,7 +32,7 @@ struct LossReceived {
   static constexpr auto fields(auto& m) { return std::tie(m.step); }
 };
 
-/// Worker to its leader after this step of the worker: asks for the current values of a range.
+/// Worker to its leader, after step `step` of the worker: asks for the current values of a range.
 struct LeaderRequest {
   RangeId range = 0;
   Step step = 0;
@@ -41,10 +41,10 @@ struct LeaderRequest {
   static constexpr auto fields(auto& m) { return std::tie(m.range, m.step); }
 };
 
-/// Answers a LeaderRequest. Empty if the sender has no copy.
+/// Answers a LeaderRequest. `values` is empty if the sender has no copy.
 struct LeaderReply {
   RangeId range = 0;
-  /// That of the request.
+  /// The step of the request.
   Step step = 0;
   Slice values;
 

@@ -55,8 +55,8 @@ struct Push {
   }
 };
 
-/// Owner to worker: the owner has applied the push, or has queued it for a bulk-synchronous
-/// round. In replicated jobs, all owners of the range have.
+/// Owner to worker: the owner has applied the push, or has queued it for a bulk-synchronous round.
+/// In replicated jobs, all owners of the range have done so.
 struct Ack {
   RangeId range;
   Step step;
@@ -71,8 +71,7 @@ struct Ack {
   }
 };
 
-/// A worker whose pushes the rounds of a bulk-synchronous job await: each round after
-/// `after_round`.
+/// A worker of a bulk-synchronous job. Each round after `after_round` awaits a push of it.
 struct AwaitedWorker {
   MemberId worker = 0;
   Incarnation incarnation = 0;
@@ -114,8 +113,8 @@ struct Forward {
   std::shared_ptr<const Push> push;
   /// The worker that has ended, if `push` is nullptr.
   MemberId ended = 0;
-  /// The number of workers by which the primary has weighed the push. The receiver may know another
-  /// number, but its copy must stay equal.
+  /// The number of workers with which the primary has weighed the push (Applier::weight()). The
+  /// receiver may know another number, but its replica must stay equal to the primary's.
   std::uint32_t workers = 0;
 
   static constexpr std::string_view name = "forward";
@@ -123,7 +122,8 @@ struct Forward {
     return std::tie(m.range, m.owner_epoch, m.number, m.push, m.ended, m.workers);
   }
 };
-/// To the primary: the sender holds the range in this owner epoch up to and including `number`.
+/// Owner to the primary: the sender holds the range in this owner epoch up to and including
+/// `number`.
 struct Held {
   RangeId range;
   Epoch owner_epoch;

@@ -20,8 +20,8 @@ class RangeCache {
   RangeCache(std::shared_ptr<const Layout> layout, ApplierPtr applier)
       : layout_(std::move(layout)), applier_(std::move(applier)) {}
 
-  /// Returns those of the rows that the cache lacks, and those that may lack updates of steps up to
-  /// `oldest`; nullopt if there are none. A range without rows is missing as a whole, or not at
+  /// Returns which of `rows` the cache lacks, or has with values that may lack updates of steps up
+  /// to `oldest`; nullopt if there are none. A range without rows is missing as a whole, or not at
   /// all.
   [[nodiscard]] std::optional<Rows> missing(RangeId range, const Rows& rows, Step oldest) const;
 

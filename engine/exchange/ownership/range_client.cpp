@@ -34,7 +34,7 @@ void RangeClient::on_configuration(const OwnershipContext& context, Configuratio
     }
     send_unsent(context);
   } else if (ended_at_ && options_.bsp) {
-    // The rounds of an owner await this worker until the owner knows that it has ended.
+    // The rounds of an owner await this worker until the owner knows that the worker has ended.
     send_end(context);
   }
 }

@@ -1,5 +1,5 @@
 /// The ranges that one member owns together with other members: a Shard, and the protocol that
-/// keeps all copies of a range equal (docs/design/0006-range-ownership.md).
+/// keeps all replicas of a range equal (docs/design/0006-range-ownership.md).
 ///
 /// The owner epoch of a range is the epoch since which its owners are the same
 /// (Ownership::owner_epoch). Within an owner epoch, the range's primary numbers the pushes that it

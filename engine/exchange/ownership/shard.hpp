@@ -43,8 +43,8 @@ class Shard {
   /// true, and are completed without the others. Requires: holds(range).
   void await_only(const OwnershipContext& context, RangeId range,
                   const std::function<bool(MemberId, Incarnation)>& is_member);
-  /// `worker` has made its last step: under bsp, rounds of the range do not await it any more.
-  /// Returns false if they did not before. Requires: holds(range).
+  /// Records that `worker` has made its last step: under bsp, rounds of the range do not await the
+  /// worker any more. Returns false if they did not await it before. Requires: holds(range).
   bool end_worker(const OwnershipContext& context, RangeId range, MemberId worker);
   /// bsp only: returns the pushes that wait for their round, by worker. Requires: holds(range).
   [[nodiscard]] const std::vector<std::vector<Push>>& queued_pushes(RangeId range) const {

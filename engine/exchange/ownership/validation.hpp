@@ -1,4 +1,4 @@
-/// Checks the messages of the ownership exchange before any core receives them. Pure functions;
+/// Checks the messages of the ownership exchange before the exchange handles them. Pure functions;
 /// thread-safe.
 #pragma once
 

@@ -71,8 +71,8 @@ class AnyChain {
   static void run_in_batches(const C& chain, Task& task, Part part, const BatchSink& sink) {
     constexpr std::size_t batch_records = 256;
     const std::size_t size = task.is_last_attempt() ? 1 : batch_records;
-    // New records replace those of the last batch, so that the memory which these own is used
-    // again.
+    // New records replace those of the last batch, so that the memory which the old records own is
+    // used again.
     std::vector<Box<T>> batch;
     batch.reserve(size);
     std::size_t used = 0;

@@ -47,15 +47,16 @@ concept Chain = std::copy_constructible<C> &&
   { chain.parts() } -> std::same_as<Part>;
   /// The stages whose outputs run() reads.
   { chain.inputs() } -> std::same_as<std::vector<StagePtr>>;
-  /// Adds what run() reads of them for one part.
+  /// Adds to `reads` what run() reads of these stages for one part.
   { chain.add_reads(part, reads) } -> std::same_as<void>;
-  /// "text | map | filter".
+  /// Returns the names of the operations, such as "text | map | filter".
   { chain.operations() } -> std::same_as<std::string>;
   chain.run(task, part, sink);
 };
 
-/// Returns a hash of the data that a chain reads of sources, with what its operations were given
-/// besides functions. A chain without `source_hash()` has neither.
+/// Returns a hash of the data that a chain reads from sources and of the arguments of its
+/// operations that are not functions. Returns 0 if the chain has no `source_hash()`: it has
+/// neither.
 template <Chain C>
 [[nodiscard]] std::uint64_t source_hash_of(const C& chain) {
   if constexpr (requires { chain.source_hash(); })

@@ -13,9 +13,10 @@
 namespace starling::flow {
 
 /// The kinds of joins. `Value` is what a key has in the result. `emit` gives all results of a key
-/// with the values `left` and `right` to `use`, until `use` returns false.
+/// with the values `left` and `right` to `use`, until `use` returns false; then it returns false,
+/// too.
 
-/// A result for each pair of values.
+/// Gives a result for each pair of values.
 struct InnerJoin {
   static constexpr const char* name = "join";
   template <class V, class W>
@@ -30,7 +31,8 @@ struct InnerJoin {
   }
 };
 
-/// The same, and a result for each value on the left whose key is not on the right.
+/// Gives the results of InnerJoin, and one for each value on the left whose key is not on the
+/// right.
 struct LeftJoin {
   static constexpr const char* name = "left_join";
   template <class V, class W>
@@ -45,7 +47,7 @@ struct LeftJoin {
   }
 };
 
-/// The same, and a result for each value on the right whose key is not on the left.
+/// Gives the results of LeftJoin, and one for each value on the right whose key is not on the left.
 struct FullJoin {
   static constexpr const char* name = "full_join";
   template <class V, class W>
@@ -63,7 +65,7 @@ struct FullJoin {
   }
 };
 
-/// One result for each key: all its values on both sides.
+/// Gives one result for each key: all its values on both sides.
 struct Cogroup {
   static constexpr const char* name = "cogroup";
   template <class V, class W>

@@ -115,7 +115,7 @@ class FlatMapChain : public NarrowChain<C> {
   F f_;
 };
 
-/// Keeps each record with a probability, which the seed and the part decide.
+/// Keeps each record with the probability `fraction`. The seed and the part decide which records.
 template <Chain C>
 class SampleChain : public NarrowChain<C> {
  public:

@@ -12,7 +12,7 @@
 
 namespace starling::flow {
 
-/// The records that all tasks of a stage have for one part, in an order. Not thread-safe.
+/// The records that all tasks of a stage have for one part, in the order `Order`. Not thread-safe.
 template <class R, class Order>
 class ShuffleReader {
  public:

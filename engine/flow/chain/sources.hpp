@@ -14,14 +14,15 @@
 
 namespace starling::flow {
 
-/// Returns the first index of a part when `size` indices are divided evenly.
+/// Returns the first index of a part when `size` indices are divided evenly among `parts` parts.
 [[nodiscard]] inline std::uint64_t first_index(std::uint64_t size, Part part, Part parts) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>(Wide{size} * part / parts);
 }
 
-/// Calls `use(i)` for each index below `end`, in blocks without a call to the task, until `use`
-/// returns false.
+/// Calls `use(i)` for each index from `i` on that is below `end`, until `use` returns false. Counts
+/// the indices at the task in blocks, not one by one. If `use` throws, `i` is the index that it
+/// got.
 template <class Use>
 void for_each_index(const Task& task, std::uint64_t& i, std::uint64_t end, const Use& use) {
   for (bool goes_on = true; goes_on && i < end;) {
@@ -74,8 +75,8 @@ class GeneratorChain {
  public:
   using Value = std::decay_t<std::invoke_result_t<const F&, std::uint64_t>>;
 
-  /// `name` is what plans and errors call the source; `data_hash` is a hash of what f returns, if
-  /// that is known.
+  /// `name` is what plans and errors call the source; `data_hash` is a hash of all that f returns,
+  /// or 0 if it is not known.
   GeneratorChain(std::uint64_t count, F f, Part parts, std::string name, std::uint64_t data_hash)
       : count_(count),
         f_(std::move(f)),

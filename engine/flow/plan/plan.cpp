@@ -28,11 +28,11 @@ Stage::~Stage() {
 
 namespace {
 
-/// Adds stages in the order of a depth-first search. It keeps its own stack, because iterations
-/// make long chains of stages.
+/// Adds stages in the order of a depth-first search. It keeps its own stack and does not recurse,
+/// because iterations make long chains of stages.
 class Planner {
  public:
-  /// `stops_at_kept`: the plan has nothing that only kept outputs were made of.
+  /// If `stops_at_kept`, the plan leaves out the stages from which only kept outputs were made.
   explicit Planner(bool stops_at_kept) : stops_at_kept_(stops_at_kept) {}
 
   Plan run(const StagePtr& last) {

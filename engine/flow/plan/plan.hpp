@@ -31,9 +31,9 @@ struct Plan {
 /// out. Two calls return equal plans, because the order depends on the stages only.
 [[nodiscard]] Plan make_plan(const StagePtr& last);
 
-/// Returns a hash of what the records of a stage are made of: the descriptions of the stages before
-/// it, whether their outputs are kept or not, and the data of their sources. Functions do not
-/// count, because they cannot be compared.
+/// Returns a hash of what the records of a stage are made of: its description and those of all
+/// stages before it, even of stages before kept outputs, and the data of their sources. Functions
+/// do not count, because they cannot be compared.
 [[nodiscard]] std::uint64_t lineage_hash(const StagePtr& last);
 
 /// Returns the same kept outputs as a stage that does not know how they were made, so that whatever

@@ -8,7 +8,7 @@
 
 namespace starling::flow {
 
-/// Counts of tasks that are done. Failed attempts do not count.
+/// Sums over the tasks that are done. Failed attempts do not count.
 struct TaskCounts {
   /// Records that came from the sources of the stage: files, collections, or other stages.
   std::uint64_t records_read = 0;

@@ -2,8 +2,9 @@
 /// again, and when the job has ended. It runs nothing itself; a driver asks for tasks and reports
 /// what became of them. Not thread-safe.
 ///
-/// Only those parts are computed that the last stage needs: if an output is lost, it is computed
-/// again if a stage that is not done yet reads it, and first the outputs that it is made of.
+/// Only those parts are computed that the last stage needs. A lost output is computed again if a
+/// stage that is not done yet reads it. The lost outputs from which it is made are computed again
+/// before it.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ namespace starling::flow {
 struct TaskId {
   StageId stage = 0;
   Part part = 0;
-  /// The number of failures of this part before.
+  /// The number of earlier failures of this part.
   std::uint32_t attempt = 0;
 
   bool operator==(const TaskId&) const = default;
@@ -40,7 +41,7 @@ class Scheduler {
   /// A part that fails `attempts_max` times ends the job. Requires: there is a stage, and
   /// attempts_max > 0.
   Scheduler(std::vector<StageShape> stages, std::uint32_t attempts_max);
-  /// The outputs that the plan keeps of earlier jobs are done.
+  /// Starts with the outputs that the plan keeps from earlier jobs: these parts are done.
   Scheduler(const Plan& plan, std::uint32_t attempts_max);
 
   /// Returns the next task that can run now: of the stages whose inputs are done, the first in the
@@ -68,7 +69,8 @@ class Scheduler {
   [[nodiscard]] bool is_complete(StageId stage) const {
     return stages_[stage].done == stages_[stage].parts.size();
   }
-  /// The number of tasks that have been returned by next() and not been reported yet.
+  /// The number of tasks that run: next() has returned them or on_running() has reported them, and
+  /// nothing has reported their end.
   [[nodiscard]] std::size_t running() const { return running_; }
   /// Why the job failed; null if it has not.
   [[nodiscard]] const Error* error() const { return error_ ? &*error_ : nullptr; }

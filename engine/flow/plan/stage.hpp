@@ -23,7 +23,7 @@ namespace starling::flow {
 using Part = std::uint32_t;
 
 /// The result of one task. Only the functions of stages know its type: the function of a stage that
-/// reads it was compiled with that of the stage that made it.
+/// reads it was compiled with the function of the stage that made it.
 using Output = std::shared_ptr<const void>;
 
 class Task;
@@ -38,7 +38,7 @@ class PieceReader {
   virtual std::vector<std::byte> next() = 0;
 };
 
-/// Makes an output, of which only one piece is present, of the bytes that a PieceReader returned.
+/// Makes an output, of which only one piece is present, from the bytes that a PieceReader returned.
 /// Not thread-safe.
 class PieceWriter {
  public:
@@ -76,7 +76,8 @@ struct StageDescription {
 
 struct Stage;
 
-/// A task reads this piece of the outputs of another stage: of one part, or of all.
+/// A task reads this piece of the outputs of another stage: that of one part, or those of all
+/// parts.
 struct StageRead {
   std::shared_ptr<const Stage> stage;
   /// Absent for all parts.
@@ -102,7 +103,8 @@ struct Stage {
   std::shared_ptr<KeptOutputs> kept = nullptr;
   /// Returns a hash of the data that the stage reads of sources; null if it reads none.
   std::function<std::uint64_t()> source_hash = nullptr;
-  /// lineage_hash() of a stage without the inputs that it had; 0 if it has all.
+  /// The lineage_hash() that a stage had before without_lineage() dropped its inputs; 0 if it has
+  /// its inputs.
   std::uint64_t cut_lineage = 0;
 };
 using StagePtr = std::shared_ptr<const Stage>;

@@ -62,7 +62,8 @@ class Task {
   /// The number of records after which a task asks again whether it was stopped.
   static constexpr std::uint64_t asks_every = 256;
 
-  /// Records that the task has read more records of its sources, at most `asks_every`.
+  /// Counts records that the task has read from its sources, at most `asks_every` at a time. Throws
+  /// TaskFailure if the job was stopped.
   void count_read(std::uint64_t records = 1) const {
     const std::uint64_t before = counts_.records_read / asks_every;
     counts_.records_read += records;

@@ -14,8 +14,8 @@
 
 namespace starling::flow {
 
-/// The output of a shuffling task: for each part of the next stage the runs for it. A part of an
-/// output that was received from another node has those for some of these parts.
+/// The output of a shuffling task: for each part of the next stage the runs for it. An output of
+/// which only a piece was received from another node has the runs for some of these parts.
 template <class R>
 struct Buckets {
   /// The part of the next stage for which the first list is.
@@ -52,7 +52,8 @@ class ArrivalBuffer {
   std::uint64_t records_ = 0;
 };
 
-/// Collects the bytes of records, and sorts the records in an order; equal ones stay in theirs.
+/// Collects the bytes of records, and sorts the records in the order `Order`; equal records stay in
+/// the order of arrival.
 template <class R, class Order>
 class SortingBuffer {
  public:

@@ -45,7 +45,7 @@ class CombiningBuffer {
     if constexpr (std::is_same_v<std::remove_cvref_t<OfKey>, K>) {
       newest.record = {hash, std::forward<OfKey>(key), V(std::forward<OfValue>(value))};
     } else {
-      // A copy of the viewed text into the string that is there takes less than a new string.
+      // A copy of the viewed text into the string that is there takes less time than a new string.
       newest.record.hash = hash;
       newest.record.key = std::forward<OfKey>(key);
       newest.record.value = std::forward<OfValue>(value);
@@ -99,8 +99,8 @@ class CombiningBuffer {
 
   struct Waiting {
     Record record{};
-    /// By how much a prompt buffer has grown. Reported as late as otherwise, so that each run ends
-    /// with the same record.
+    /// By how many bytes a prompt buffer has grown by this record. It reports this as late as a
+    /// buffer that is not prompt, so that each run ends with the same record in both.
     std::size_t grown = 0;
   };
 

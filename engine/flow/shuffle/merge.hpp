@@ -82,9 +82,9 @@ class MergeReader {
   std::vector<Head> heap_;
 };
 
-/// Merges groups of consecutive runs into spilled runs until at most `merged_runs_max` are left,
-/// and no more runs than that takes. `made` owns the runs that this makes. Runs in memory count
-/// too, so that one rule bounds both memory and files.
+/// Merges groups of consecutive runs into spilled runs until at most `merged_runs_max` are left.
+/// Merges no more runs than that takes, and none if all are in memory. `made` owns the merged runs.
+/// Runs in memory count too, so that one rule bounds both memory and files.
 template <class R, class Order>
 [[nodiscard]] std::vector<const Run<R>*> merge_down(
     const Task& task, std::vector<const Run<R>*> runs,

@@ -34,7 +34,8 @@ class HashPartitioner {
   [[nodiscard]] Part part_of(const K& key) const {
     return part_of_hash(hash_of(key));
   }
-  /// Takes the upper half of the hash, so that the hashes in one part are spread too.
+  /// Takes the upper half of the hash, so that the lower halves of the hashes in one part are
+  /// spread evenly, too.
   [[nodiscard]] Part part_of_hash(std::uint64_t hash) const noexcept {
     return static_cast<Part>(((hash >> 32U) * parts_) >> 32U);
   }
@@ -63,8 +64,9 @@ class RangePartitioner {
     return {static_cast<Part>(first - splitters_.begin()),
             static_cast<Part>(last - splitters_.begin())};
   }
-  /// Returns the part of a key in part `from` of `froms` parts. A frequent key is spread over its
-  /// range in the order of these, so that equal keys stay in their order.
+  /// Returns the part to which a key goes that comes from part `from` of the `froms` parts of the
+  /// input. A frequent key is spread over the parts of range_of() in the order of the parts of the
+  /// input, so that equal keys stay in their order.
   [[nodiscard]] Part part_of(const K& key, Part from, Part froms) const {
     const auto [first, last] = range_of(key);
     const std::uint64_t width = std::uint64_t{last} - first + 1;

@@ -15,7 +15,8 @@
 
 namespace starling::flow {
 
-/// Reads the runs of one bucket. Each block of bytes begins with a bool: does it begin a run?
+/// Reads the runs of one bucket. Each block of bytes begins with a bool, which is true if the block
+/// begins a run.
 template <class R>
 class BucketPieceReader : public PieceReader {
  public:

@@ -52,8 +52,8 @@ class RunReader {
     has_record_ = !bytes_.empty();
     if (!has_record_) return;
     get_record(bytes_, record_);
-    // The processor cannot foresee reads from many runs in turn. Not in a function of its own,
-    // because gcc 12 drops calls of functions that only prefetch.
+    // Prefetches, because the processor cannot foresee reads from many runs in turn. This is not in
+    // a function of its own, because gcc 12 drops calls of functions that only prefetch.
     constexpr std::size_t ahead = 192;
     __builtin_prefetch(bytes_.data() + std::min(ahead, bytes_.size()));
   }

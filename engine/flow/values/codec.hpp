@@ -25,7 +25,7 @@ using Bytes = std::vector<std::byte>;
 static_assert(std::endian::native == std::endian::little,
               "numbers are written as they lie in memory");
 
-/// Bytes are not those of a record of the expected type.
+/// Thrown if bytes are not those of a record of the expected type.
 class DecodeError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -82,7 +82,8 @@ consteval std::size_t sum_of_fixed_sizes(std::array<T, n>*) {
   return fixed_size<T>() == not_fixed && n > 0 ? not_fixed : n * fixed_size<T>();
 }
 
-/// Returns the number of bytes of all values of T; not_fixed if some differ.
+/// Returns the number of bytes that put() writes for each value of T; not_fixed if it depends on
+/// the value.
 template <class T>
 consteval std::size_t fixed_size() {
   if constexpr (std::is_same_v<T, bool>) {
@@ -111,7 +112,8 @@ void store(std::byte*& out, const T& value) {
   }
 }
 
-/// True for numbers that lie in a vector as they are written; a vector of bools has no array.
+/// True for numbers whose bytes in a vector are the bytes that are written. A vector of bools does
+/// not hold its elements as bytes.
 template <class T>
 inline constexpr bool is_plain_number = Arithmetic<T> && !std::is_same_v<T, bool>;
 
@@ -143,7 +145,8 @@ void put(Bytes& out, const T& value) {
   }
 }
 
-/// Returns the text at the beginning of `in`, which the bytes hold, and removes its bytes.
+/// Returns a view of the text at the beginning of `in`, and removes its bytes from `in`. The view
+/// is valid as long as the bytes are. Throws DecodeError if the text ends too early.
 [[nodiscard]] inline std::string_view get_text(std::span<const std::byte>& in) {
   const std::size_t size = detail::get_count(in);
   if (size > in.size()) throw DecodeError{"a string ends too early"};
@@ -194,7 +197,7 @@ void get(std::span<const std::byte>& in, T& value, std::size_t depth = 0) {
     for (; left > 0; --left) {
       typename T::value_type element{};
       if constexpr (detail::fixed_size<typename T::value_type>() == 0) {
-        // The elements have no bytes, of which there could be too few.
+        // The elements take no bytes, so the size of `in` does not bound their number.
         if (value.size() == empty_elements_max)
           throw DecodeError{"a vector has too many elements without bytes"};
       } else {

@@ -18,7 +18,7 @@ template <class T>
   } else if constexpr (TextView<T>) {
     return value.size();
   } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
-    return value.size();  // as many bytes as it is written in
+    return value.size();  // as many bytes as put() writes for it, without the count
   } else if constexpr (Vector<T>) {
     std::size_t bytes = value.capacity() * sizeof(typename T::value_type);
     if constexpr (!Arithmetic<typename T::value_type>)

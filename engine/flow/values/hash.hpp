@@ -71,8 +71,8 @@ template <class T>
   }
 }
 
-/// True if a key has the same hash as one with views in place of its texts: no part has a hash that
-/// its type brings.
+/// True if a key has the same hash as one with views in place of its texts: no part of it has a
+/// type that brings a hash of its own (HashedByUser).
 template <class K>
 inline constexpr bool hashes_like_views = !HashedByUser<K>;
 template <class... Ts>

@@ -15,8 +15,8 @@
 
 namespace starling::flow {
 
-/// A number, a bool or a character. A `long double` has bytes without meaning, and differs between
-/// machines.
+/// A number, a bool or a character. Excludes `long double`, which has bytes without meaning and
+/// differs between machines.
 template <class T>
 concept Arithmetic = std::is_arithmetic_v<T> && !std::is_same_v<T, long double>;
 

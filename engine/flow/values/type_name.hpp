@@ -23,7 +23,8 @@ inline constexpr bool is_array = false;
 template <class T, std::size_t n>
 inline constexpr bool is_array<std::array<T, n>> = true;
 
-/// Writes types; `open_` has those structs in whose fields it is, because one may hold itself.
+/// Writes types. `open_` has the structs whose fields it is writing, because a struct may hold
+/// itself.
 class TypePrinter {
  public:
   template <class T>

@@ -40,8 +40,8 @@ struct ChaosReport {
   std::uint64_t faults_refused = 0;
   /// The number of barrier passes that were checked.
   std::uint64_t passes = 0;
-  /// True if the job ended with an error or no member was left. Only a scenario with `beyond`
-  /// allows this.
+  /// True if the job ended with an error or no member was left. Only a scenario with
+  /// `exceeds_fault_budget` allows this.
   bool gave_up = false;
 };
 

@@ -81,7 +81,8 @@ class StateApplier final : public core::Applier {
   core::ApplierPtr inner_ = core::merge_applier<double>(merge);
 };
 
-/// Adds updates to the counts, one worker's with a weight of 1.
+/// Adds updates to the counts. Its weight() is 1 / workers: GossipExchange multiplies it by the
+/// number of workers, so each update is added to the numerator with weight 1.
 class CountingApplier final : public core::Applier {
  public:
   [[nodiscard]] std::size_t element_bytes() const noexcept override {
@@ -205,7 +206,7 @@ core::DealOptions ChaosJob::deal() const {
     deal.samples *= 3;
     deal.batch += 3;
   }
-  // As many epochs as the workers have samples in their steps.
+  // The number of epochs that the samples of all steps of all workers make up.
   if (scenario_.seed % 2 == 1)
     deal.epochs = static_cast<double>(scenario_.steps * deal.batch * scenario_.workers) /
                   static_cast<double>(deal.samples);

@@ -69,8 +69,8 @@ struct Machine {
   /// When the last of the active freezes ends.
   Time frozen_until{};
   bool wants_to_leave = false;
-  /// Numbers the computations of the worker. If it hands in early, its update comes by a new
-  /// number.
+  /// Numbers the computations of the worker. If the worker hands in early, its update comes with a
+  /// new number.
   std::uint32_t computation = 0;
   /// Set when a crash has begun: at the next event that has effects, the process ends after this
   /// many of them.

@@ -27,7 +27,7 @@ class ExchangeOracle {
   /// break as long as its `since` is the same.
   [[nodiscard]] virtual std::vector<core::RangeOwner> holders(
       const core::Configuration& configuration, core::RangeId range) const = 0;
-  /// True if the member has the whole range, as it knows it itself.
+  /// True if the member has the whole range, according to the member itself.
   [[nodiscard]] virtual bool is_full(const MemberCore& member, core::RangeId range) const = 0;
   /// True if the member has the state of the optimizer that updates of the range need.
   [[nodiscard]] virtual bool has_state(const MemberCore&, core::RangeId) const { return true; }
@@ -40,24 +40,25 @@ class ExchangeOracle {
   [[nodiscard]] virtual std::span<const double> values(const MemberCore& member,
                                                        core::RangeId range) const = 0;
   [[nodiscard]] virtual Version version(const MemberCore& member, core::RangeId range) const = 0;
-  /// True if each holder must have every update that counts, once and whole: then element 2 `slot`
-  /// of a range is the number of the slot's updates in it.
+  /// True if each holder must have every update that counts, once and whole: then element 2 *
+  /// `slot` of a range is the number of the slot's updates in it.
   [[nodiscard]] virtual bool has_whole_updates() const { return true; }
   /// True if holders mix their elements by push-sum, so only the sums over all holders are known.
   [[nodiscard]] virtual bool has_push_sums() const { return false; }
   /// True if each holder's elements are a mean of those of workers: then it has no more updates of
   /// a slot than the slot's worker has made.
   [[nodiscard]] virtual bool has_means() const { return false; }
-  /// Returns how many of a worker's last steps that count the copies of others may lack, for ever
-  /// if the worker dies.
+  /// Returns how many of a worker's last steps that count may be missing from the copies of others;
+  /// if the worker dies, they may be missing for ever.
   [[nodiscard]] virtual core::Step steps_ahead() const { return 0; }
-  /// If updates are not whole: returns the step up to which the holders have those of the member's
-  /// worker, as far as the member knows.
+  /// If has_whole_updates() is false: returns the step up to which the holders have the updates of
+  /// the member's worker, as far as the member knows.
   [[nodiscard]] virtual core::Step step_written(const MemberCore&) const { return 0; }
-  /// Returns how many steps of a worker may be lost for ever if it dies, with the one that it was
-  /// making.
+  /// Returns how many steps of a worker may be lost for ever if it dies, including the step that it
+  /// was making.
   [[nodiscard]] virtual core::Step steps_lost() const { return steps_ahead() + 1; }
-  /// Returns how many of its own last steps a worker may read the model without.
+  /// Returns how many of a worker's own last steps may be missing from the model that the worker
+  /// reads.
   [[nodiscard]] virtual core::Step own_steps_unread() const { return 0; }
   /// Returns the step up to which a worker surely reads the updates of others, if its barrier
   /// promises those up to `promised`.
@@ -69,7 +70,8 @@ class ExchangeOracle {
   }
   /// Returns the push-sum weight of the member's elements.
   [[nodiscard]] virtual double weight(const MemberCore&, core::RangeId) const { return 1; }
-  /// Returns how many steps of the worker in a slot, which began at `first`, the member has.
+  /// Returns how many steps of `worker` the member has in the range. The worker's incarnation has
+  /// the slot `slot` and began at step `first`.
   [[nodiscard]] virtual core::Step count_held(const MemberCore& member, core::RangeId range,
                                               std::size_t slot, const core::Member& worker,
                                               core::Step first) const;

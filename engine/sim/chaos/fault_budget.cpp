@@ -64,8 +64,8 @@ bool FaultBudget::keeps_all_updates(core::RangeId range, const core::RangeOwner&
   });
 }
 
-/// Each side of a partition can be declared dead while others last. So in a partition, the smaller
-/// sides of the others count as failed.
+/// Either side of a partition can be declared dead while other partitions last. So for each
+/// partition, the smaller sides of the other partitions count as failed.
 bool FaultBudget::ranges_survive_without(NodeSet without) const {
   if (groups_.empty()) return ranges_survive_partition(all_nodes, without);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -111,11 +111,11 @@ bool FaultBudget::ranges_survive_partition(NodeSet group, NodeSet without) const
 }
 
 /// Returns true if a node on `side` and not in `without` is healthy, keeps all updates of `range`
-/// and has the state of its optimizer, and if the range goes on having such a node: a node drops
-/// the state when those that are to have it in its configuration have got it. While a range moves,
-/// it has more owners than copies. The next configuration keeps as many of them as copies, and may
-/// keep owners that have failed if no member suspects them yet; so fewer owners than copies may
-/// have failed.
+/// and has the optimizer's state for the range, and if the range goes on having such a node: a node
+/// drops the state when those that are to have it in its configuration have got it. While a range
+/// moves, it has more owners than the replication factor. The next configuration keeps only as many
+/// of them, and may keep owners that have failed if no member suspects them yet; so fewer owners
+/// than the replication factor may have failed.
 bool FaultBudget::has_safe_owner(core::RangeId range, NodeSet side, NodeSet without) const {
   const auto runs = [&](const core::RangeOwner& owner) {
     return contains(side & ~without, owner.id) && is_healthy(owner.id, side);

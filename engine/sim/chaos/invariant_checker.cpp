@@ -95,8 +95,8 @@ void InvariantChecker::on_configuration(NodeState& node_state) {
     report_violation("two configurations of epoch " + std::to_string(adopted->epoch));
 }
 
-/// Returns true if a worker of another node has begun and not ended. Does not count those that have
-/// not begun as far as the node's own worker can know: they answered so when it last asked them.
+/// Returns true if a worker of another node has begun and not ended. Does not count a worker that
+/// answered that it had not begun when the node's own worker last asked it.
 bool InvariantChecker::is_other_running(NodeId id, const core::Configuration& configuration) const {
   const auto said_not_begun = [&](const AskedWorker& asked) {
     return asked.answer && asked.answer->step == core::not_begun;
@@ -169,8 +169,8 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
   Step& known = acknowledged(slot, range);
   if (step <= known || !incarnations_[slot].begun) return;
   known = step;
-  // If updates are not whole, only ledgers tell. They have the last incarnation of a worker, and an
-  // earlier one may hear late what was acknowledged.
+  // If updates are not whole, only ledgers show which steps a node holds. A ledger has only the
+  // last incarnation of a worker, and an earlier incarnation may learn late what was acknowledged.
   const core::Member& worker = incarnations_[slot].member;
   if (!oracle_->has_whole_updates() && !latest()->contains(worker.id, worker.incarnation)) return;
   std::size_t count = 0;
@@ -231,8 +231,8 @@ void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hol
   }
 }
 
-/// Checks that a mean has of no worker more updates than it has made, with the one that does not
-/// count yet.
+/// Checks that a mean has no more updates of a worker than the worker has made, including the one
+/// that does not count yet.
 void InvariantChecker::expect_means(NodeId id, core::RangeId range, std::span<const double> value) {
   constexpr double rounding = 1e-9;
   for (std::size_t slot = 0; slot < incarnations_.size(); ++slot) {
@@ -333,9 +333,9 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
     draw.asked.push_back({*slot, incarnations_[*slot].begun, std::nullopt});
 }
 
-/// Checks that the answered step is not beyond the worker's. It may be below it, because the answer
-/// may be late: it waits behind other messages while the receiver acknowledges nothing. So "has not
-/// begun" is false only if the worker had begun before it was asked.
+/// Checks that the answered step is not beyond the worker's. The answered step may be lower,
+/// because the answer may be late: it waits behind other messages while the receiver acknowledges
+/// nothing. So "has not begun" is false only if the worker had begun before it was asked.
 void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
                                      const core::StepAnswer& answer) {
   const std::size_t slot = nodes_[id].slot;

@@ -12,9 +12,8 @@
 /// * every full owner of a range has all its acknowledged updates, and holds none twice;
 /// * no worker reports a higher step than its own, or, once it has begun, that it has not begun;
 /// * no worker passes a barrier against its rule, as checked by the true steps of all drawn
-/// workers;
-///   if a coordinator keeps the steps, no worker passes without the permission of the coordinator
-///   that the worker's configuration names;
+///   workers; if a coordinator keeps the steps, no worker passes without the permission of the
+///   coordinator that the worker's configuration names;
 /// * the values that a worker reads include all updates up to the reader's step - s of each worker
 ///   in the view that let it pass, where s is the staleness;
 /// * in the end all replicas of a range are equal in everything that an owner stores;
@@ -80,7 +79,7 @@ class InvariantChecker {
   /// Checks that each sample was taken once. Call when all workers have ended.
   void expect_samples_taken_once();
   /// Checks that no worker has ended before its last step, for nobody stops the job. Call when all
-  /// workers have ended, if not the epochs end them.
+  /// workers have ended, and only if the job has no limit of epochs.
   void expect_all_steps();
 
   /// Describes the first violation; empty while there is none.
@@ -130,7 +129,7 @@ class InvariantChecker {
     /// The slot of the coordinator's incarnation.
     std::size_t coordinator_slot;
     core::Step step;
-    /// The step at which the worker asks again: the next one, unless it runs.
+    /// The step at which the worker asks again: the next one, unless it runs for several steps.
     core::Step until;
     /// The slots of the workers whose steps the coordinator saw then.
     std::vector<std::size_t> view = {};
@@ -233,7 +232,7 @@ class InvariantChecker {
   /// in the range.
   void expect_primary(NodeId id, core::RangeId range, core::Epoch owner_epoch, const char* action);
   /// Returns the epoch that the node knew before the event in which its worker passed the barrier:
-  /// before its last event or, if the worker was held, before it was.
+  /// before its last event or, if the worker was held, before it was held.
   [[nodiscard]] static core::Epoch epoch_of_pass(const NodeState& node_state);
   /// Returns true if this incarnation was the coordinator in one of the configurations that the
   /// node has known since epoch_of_pass().
@@ -242,14 +241,15 @@ class InvariantChecker {
   /// Checks, without a coordinator, that the worker's draw lets it pass the barrier at `step`.
   void check_pass(NodeId id, core::Step step);
   void see_all(NodeId id);
-  /// The same for a rule that decides by paces: the worker runs, or a draw has decided by its rule.
+  /// Checks the same for a rule that decides by paces: the worker is in a run, or its draw lets it
+  /// pass.
   void check_pass_by_paces(NodeId id, core::Step step);
   /// Returns why the worker may not pass by the paces that it has seen in its draw; empty if it
   /// may.
   [[nodiscard]] std::string why_not_pass_by_paces(const NodeState& node_state,
                                                   core::Step step) const;
   /// True if only one worker was a member at some time since epoch_of_pass(). An event may adopt
-  /// several configurations; one that no other node has may have had one worker.
+  /// several configurations; one that the checker has not seen may have had only one worker.
   [[nodiscard]] bool was_alone(const NodeState& node_state) const;
   [[nodiscard]] bool is_sample_size(std::size_t drawn, std::size_t seen) const;
   /// Returns why the draw does not let a worker at `step` pass; empty if it does. `floor` is the

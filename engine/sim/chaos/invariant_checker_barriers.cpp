@@ -194,13 +194,13 @@ std::string InvariantChecker::why_below(const Draw& draw, Step floor) const {
   return {};
 }
 
-/// Returns true if a worker may have drawn `drawn` others, where the barrier sees `seen`: no more
-/// than that if it is tuned.
+/// Returns true if a worker may have drawn `drawn` others when the barrier sees `seen` workers:
+/// just as many, or no more than that if the barrier is tuned.
 bool InvariantChecker::is_sample_size(std::size_t drawn, std::size_t seen) const {
   return barrier::is_tuned(scenario_.barrier) ? drawn <= seen : drawn == seen;
 }
 
-/// Returns the number of a worker's others: all workers of the configuration less one.
+/// Returns how many other workers a worker has: all workers of the configuration less one.
 std::size_t InvariantChecker::other_worker_count(const core::Configuration& configuration) {
   return static_cast<std::size_t>(
       std::ranges::count_if(configuration.members, &core::Member::works) - 1);
@@ -268,7 +268,7 @@ void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t slot,
   else if (permission->step >= step || permission->until > step)
     return;  // the coordinator repeats a permission, or the worker runs
   *permission = {coordinator_slot, step, until};
-  // The promise holds for the last step of a run, and so for all.
+  // The promise holds for the last step of a run, and so for all its steps.
   const auto floor = barrier::promised_floor(scenario_.barrier, until - 1);
   if (!incarnations_[slot].begun) return;  // the message tells a new worker at which step to begin
   if (barrier::always_passes(scenario_.barrier) || floor == Step{0}) return;

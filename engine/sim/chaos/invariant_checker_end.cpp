@@ -34,7 +34,7 @@ void InvariantChecker::expect_equal_replicas() {
       if (oracle_->has_state(*core, r)) ++states;
       check_range(owner.id, r, true);
     }
-    // The state of the optimizer has a backup.
+    // At least two holders have the state of the optimizer, so that it survives if one dies.
     if (states < std::min<std::size_t>(2, owners.size()))
       report_violation("only " + std::to_string(states) + " of the " +
                        std::to_string(owners.size()) + " holders of range " + std::to_string(r) +
@@ -43,8 +43,9 @@ void InvariantChecker::expect_equal_replicas() {
   }
 }
 
-/// Checks that no weight has come from nowhere; and in a job whose workers are those with which it
-/// started, that the weights of all, and the sums of all updates, are complete.
+/// Checks that the weights of all are no more than the workers have brought; and in a job whose
+/// workers are those with which it started, that the weights of all, and the sums of all updates,
+/// are complete.
 void InvariantChecker::expect_push_sums(core::RangeId range) {
   double weights = 0;
   std::vector<double> sums(2 * incarnations_.size());
@@ -116,9 +117,10 @@ void InvariantChecker::expect_samples_taken_once() {
     report.progress = std::visit([](const auto& e) { return e.progress(); }, training.exchange());
   }
   if (deal == nullptr) return;
-  // With push-sum, only those who are left know which updates of the dead were mixed in. If these
-  // had been passed on to some that have died since, no one does, also if the dead had finished.
-  // With other exchanges, a dead worker loses the step that it was making, too.
+  // With push-sum, the updates of a dead worker are in the copies of the workers to which it sent
+  // its weight. If these have died, too, any of its updates may be lost, even if it had finished.
+  // With other exchanges, it loses at most steps_lost() steps, including the one that it was
+  // making.
   const std::size_t steps_lost = oracle_->has_push_sums() ? scenario_.steps : oracle_->steps_lost();
   const auto ended = static_cast<std::size_t>(
       std::ranges::count_if(incarnations_, [&](const IncarnationProgress& incarnation) {

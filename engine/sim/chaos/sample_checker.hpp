@@ -20,13 +20,13 @@ class SampleChecker {
  public:
   explicit SampleChecker(const core::DealOptions& options) : options_(options), dealer_(options) {}
 
-  /// The worker of an incarnation, which has the slot `slot`, computes `compute`. Returns what is
-  /// wrong with it: if workers hand in early, the samples must be the next ones after those of its
-  /// last update. Empty if nothing is.
+  /// Records that the worker of an incarnation, which has the slot `slot`, computes `compute`.
+  /// Returns what is wrong with this; empty if nothing is. If workers hand in early, the samples
+  /// must be the next ones after those of the worker's last update.
   [[nodiscard]] std::string on_compute(std::size_t slot, core::MemberId worker,
                                        const core::Compute& compute);
-  /// The worker hands in only the first `samples` samples of the step after `step`. Requires:
-  /// on_compute() was called.
+  /// Records that the worker hands in only the first `samples` samples of the step after `step`.
+  /// Requires: on_compute() was called.
   void shorten(std::size_t slot, core::Step step, std::size_t samples) {
     batches_.at({slot, step}).resize(samples);
   }
@@ -45,7 +45,7 @@ class SampleChecker {
   /// True if workers hand in early, so that their progress is a number of samples.
   [[nodiscard]] bool counts_samples() const noexcept { return options_.by_samples; }
 
-  /// Knows the options of the job's deals, and the first deal only.
+  /// Returns a dealer that knows the options of the job's deals and, of the deals, only the first.
   [[nodiscard]] const core::Dealer& dealer() const noexcept { return dealer_; }
 
   /// Describes a sample that was taken twice, or that nobody took although nobody has died; empty

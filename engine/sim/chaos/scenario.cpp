@@ -120,13 +120,13 @@ std::string draw_buckets(std::uint64_t seed) {
   return random.below(2) == 0 ? "" : ",buckets=" + std::to_string(2 + random.below(3));
 }
 
-/// Draws allreduce for one seed in five: with a random algorithm that so many workers can have, and
-/// in half of the cases with rounds that overlap with steps. Draws from another stream, so that
+/// Draws allreduce for one seed in five: with a random algorithm that `workers` workers can use,
+/// and in half of the cases with rounds that overlap with steps. Draws from another stream, so that
 /// seeds draw all else as they would without this choice.
 std::optional<std::string> draw_allreduce(std::uint64_t seed, std::size_t workers) {
   Random random = Random::stream(seed, 9);
   if (random.below(5) > 0) return std::nullopt;
-  // The last of the arguments is the overlap, which is drawn for itself.
+  // The last of the arguments is the overlap, which is drawn separately.
   constexpr const auto& arguments = core::AllreduceExchange::arguments;
   const std::string_view algorithm = arguments[random.below(arguments.size() - 1)];
   const std::string options = random.below(2) == 0 ? ",overlap" : draw_buckets(seed);
@@ -301,7 +301,8 @@ Scenario draw_scenario(std::uint64_t seed) {
   }
   scenario.straggling = random.below(3) == 0 ? 4 : 1;
   scenario.exceeds_fault_budget = random.below(16) == 0;
-  // Another stream, so that seeds draw all else as they would without this choice.
+  // These draws are from other streams, so that seeds draw all else as they would without this
+  // choice.
   if (scenario.mode == core::Mode::peer && Random::stream(seed, 1).below(4) == 0)
     scenario.exchange = core::BroadcastExchange::name;
   else if (scenario.mode == core::Mode::peer && Random::stream(seed, 7).below(4) == 1)
@@ -323,7 +324,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   if (core::exchange_type(scenario.exchange).is_barrier) scenario.barrier = {barrier::Bsp{}};
   if (!scenario.has_coordinator() && scenario.barrier.sample)
     scenario.barrier.weighting = draw_weighting(seed);
-  // Another stream, for the same reason.
+  // The draw is from another stream, for the same reason.
   scenario.cache = core::check_cache(scenario.exchange, scenario.mode, scenario.barrier).ok() &&
                    Random::stream(seed, 5).below(2) == 0;
   auto next_new_node = static_cast<NodeId>(scenario.initial_nodes());

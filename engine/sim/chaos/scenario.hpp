@@ -49,7 +49,8 @@ struct Fault {
   Time at{};
   /// How long the fault lasts.
   Time lasts{};
-  /// crash: the process ends after so many effects of an event, or after all of them.
+  /// crash: the process ends after this many effects of an event, or after all of them if the event
+  /// has fewer.
   std::uint32_t after_effects = 0;
   /// partition, one_way_partition: the nodes on one side.
   NodeSet group = 0;

@@ -16,7 +16,7 @@
 namespace starling::sim {
 namespace {
 
-/// Pairs of a worker and an owner, each of which needs some events in each step.
+/// The most pairs of a worker and an owner; each pair needs some events in each step.
 constexpr std::size_t owner_pairs_max = std::size_t{1} << 22U;
 
 template <class E>
@@ -86,8 +86,8 @@ Result<void> check(const ExchangeStepOptions& options, core::Mode mode, std::siz
 
 std::uint64_t bytes_per_worker(const ExchangeStepOptions& options, core::Mode mode,
                                std::size_t workers) {
-  // A sum has three times of each port and lane, and the scratch memory. A message in flight has
-  // its place in two tables and in the queue.
+  // Both are in bytes. A sum takes three times for each port and lane, and the scratch memory. A
+  // message in flight has a place in two tables and in the queue.
   constexpr std::uint64_t of_sums = 256;
   constexpr std::uint64_t of_message = 192;
   if (is_sum(options)) return of_sums;

@@ -18,8 +18,8 @@ using core::Time;
 
 /// How workers' updates become one, and the network between them. Each member has a port, which
 /// sends one message at a time, and receives one at the same time; both take the bytes of the
-/// message divided by the bandwidth. A message begins to arrive when the latency is over after it
-/// has begun to leave. Messages without tensors take the latency alone.
+/// message divided by the bandwidth. A message begins to arrive one latency after it has begun to
+/// leave. Messages without tensors take the latency alone.
 struct ExchangeStepOptions {
   /// The name of an exchange (core/training/exchanges.hpp), and perhaps its argument.
   std::string name = "owners";
@@ -35,7 +35,7 @@ struct ExchangeStepOptions {
 /// The figures of an exchange in one simulation.
 struct ExchangeFigures {
   /// The share of the running workers' time in which they waited for the exchange: for reads and
-  /// writes, and in them for other workers.
+  /// writes, including the time in which these wait for other workers.
   double share = 0;
   /// The bytes and the number of all messages with tensors that were sent.
   double bytes = 0;

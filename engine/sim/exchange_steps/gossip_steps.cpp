@@ -42,7 +42,8 @@ bool GossipSteps::write(MemberId worker, Step step, Time now) {
   return false;
 }
 
-/// True if others have taken all but what the last steps up to `step` were to send.
+/// True if others have taken what the worker sent in all steps up to `step` but the last `lag`
+/// ones.
 bool GossipSteps::counts(const Worker& worker, Step step) const {
   return worker.sending.empty() || worker.sending.front() + settings_.lag > step;
 }

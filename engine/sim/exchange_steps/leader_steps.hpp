@@ -8,9 +8,10 @@
 
 namespace starling::sim {
 
-/// At each step after which workers move, one worker of each group, or of all, is drawn: those of
-/// its group, or all, copy its model. A worker goes on once it has the model, and its report of the
-/// loss has been answered: all reports of a step take one round trip together.
+/// At each step after which workers move, a leader is drawn from each group or, each `global_every`
+/// steps, from all workers. The others of its group, or all others, copy its model. A worker goes
+/// on once it has the model, and its report of the loss has been answered: all reports of a step
+/// take one round trip together.
 class LeaderSteps final : public MessageExchange {
  public:
   LeaderSteps(const ExchangeStepOptions& options, const core::LeaderSettings& settings,

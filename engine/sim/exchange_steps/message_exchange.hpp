@@ -22,18 +22,18 @@ class MessageExchange : public StepExchange {
     MemberId to = 0;
     /// 0: the message has no tensor.
     double bytes = 0;
-    /// The exchange's own.
+    /// The kind of the message; the exchange defines the kinds.
     std::uint8_t kind = 0;
     Step step = 0;
     double weight = 0;
     double value = 0;
   };
 
-  /// `members` have ports.
+  /// `members` is the number of members that have ports.
   MessageExchange(const ExchangeStepOptions& options, std::size_t members, std::uint64_t seed);
 
   void send(const Message& message, Time now);
-  /// The message has arrived.
+  /// Called when the message has arrived.
   virtual void receive(const Message& message, Time now) = 0;
   void finish(MemberId worker) { effects.done.push_back(worker); }
 

@@ -14,8 +14,9 @@ namespace starling::sim {
 /// first. An owner takes no time to apply a push.
 class OwnerSteps final : public MessageExchange {
  public:
-  /// `every`: the elastic exchange pulls and pushes after so many steps; 0: the ownership exchange
-  /// pulls before each step, and pushes after it.
+  /// If `every` is above 0, this is the elastic exchange, which pulls and pushes after each `every`
+  /// steps. If it is 0, this is the ownership exchange, which pulls before each step and pushes
+  /// after it.
   OwnerSteps(const ExchangeStepOptions& options, core::Mode mode, std::size_t workers, Step every,
              std::uint64_t seed);
 
@@ -35,7 +36,7 @@ class OwnerSteps final : public MessageExchange {
     bool pushes_next = false;
   };
 
-  /// Sends a message to every owner but the worker itself. Returns true if there is none.
+  /// Sends a message to every owner but the worker itself. Returns true if there is no such owner.
   bool send_to_owners(MemberId worker, Kind kind, double bytes, Time now);
   void receive(const Message& message, Time now) override;
 

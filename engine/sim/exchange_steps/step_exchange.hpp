@@ -45,7 +45,8 @@ class StepExchange {
   Effects effects;
 };
 
-/// Requires: check(options, mode, workers).
+/// Makes the exchange; null if there is only one worker, unless the exchange has owners. Requires:
+/// check(options, mode, workers).
 [[nodiscard]] std::unique_ptr<StepExchange> make_step_exchange(const ExchangeStepOptions& options,
                                                                core::Mode mode, std::size_t workers,
                                                                std::uint64_t seed);

@@ -1,19 +1,20 @@
-/// Computes when members have a sum, from when each of them takes part in it. Its time does not
-/// grow with the number of moves of the schedule. Not thread-safe.
+/// Computes when members have a sum, from when each of them takes part in it. The time of the
+/// computation does not grow with the number of moves of the schedule. Not thread-safe.
 ///
-/// The model: all that one member sends another in a round of the schedule is one message. A
-/// message that takes t at the bandwidth leaves once the sender has all that it was to receive for
-/// it, and its port is free, which it is again after t. It has arrived t after it began to arrive,
-/// the latency after it began to leave, and at the earliest t after the message before it. A port
-/// sends and receives messages in the order of the schedule, also those of successive sums; those
-/// of one round first to the member that follows, then to the one behind it, and so on.
+/// The model: all that one member sends another in a round of the schedule is one message. Let t be
+/// the size of a message divided by the bandwidth. The message begins to leave once the sender has
+/// received all that goes into it, and the sender's port is free; the port is free again after t.
+/// The message begins to arrive one latency after it began to leave. It has arrived t after that,
+/// and at the earliest t after the message before it. A port sends and receives messages in the
+/// order of the schedule, also those of successive sums; those of one round first to the member
+/// that follows, then to the one behind it, and so on.
 ///
 /// This is exact, and simulates no message, where all ports are alike:
 /// - In each half of a ring, member i begins to send its message m (from 0) at m t + the maximum,
 ///   over 0 <= k <= m, of x(i - k) + k latency: x(j) is when member j begins its first one, and the
 ///   message has come over k hops, each of which adds the latency to the time of the port.
-/// - Of members that all send to each other, member i has received the b - 1 messages at latency +
-///   (b - 1) t + the maximum of x(j) over j != i.
+/// - Among b members that all send to each other, member i has received the b - 1 messages at
+///   latency + (b - 1) t + the maximum of x(j) over j != i.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +31,17 @@ namespace starling::sim {
 
 class SumClock {
  public:
-  /// `bytes` are those of each member's vector. Requires: members >= 2, check_algorithm(), and that
-  /// `network` has no topology. An infinite bandwidth is valid.
+  /// `bytes` is the size of each member's vector. Requires: members >= 2, check_algorithm() accepts
+  /// `algorithm`, and `network` has no topology. An infinite bandwidth is valid.
   SumClock(const collective::Algorithm& algorithm, std::size_t members, double bytes,
            const collective::Network& network);
   /// Returns the clock of core::sharded_schedule() with each backup at the next member.
   [[nodiscard]] static SumClock of_shards(std::size_t members, double bytes,
                                           const collective::Network& network);
 
-  /// Makes the next sum. `times` has, by member and in nanoseconds, when it takes part; it then has
-  /// when the member has the sum. Requires: no member takes part before it has the sum before.
+  /// Makes the next sum. At the call, `times` has the time in nanoseconds at which each member
+  /// takes part; at the return, the time at which the member has the sum. Requires: no member takes
+  /// part before it has the sum before.
   void run(std::span<double> times);
 
   /// The messages of a sum, and their bytes, of all members together.
@@ -49,7 +51,7 @@ class SumClock {
  private:
   using Rank = collective::Rank;
 
-  /// Without stages.
+  /// Makes a clock without stages.
   SumClock(std::size_t members, double bytes, const collective::Network& network);
 
   struct Pair {
@@ -62,7 +64,8 @@ class SumClock {
     std::size_t lane = 0;
     double share = 1;
   };
-  /// Members that differ only in one digit of their numbers, all of which send to each other.
+  /// Groups of members whose numbers differ only in one digit, which is i / unit % base for member
+  /// i. All members of a group send to each other.
   struct AllToAll {
     std::size_t members;
     std::size_t base;
@@ -85,11 +88,13 @@ class SumClock {
   void add(const collective::Parts&);
   void add(const collective::Groups& groups);
   void add(const collective::BCube& cube);
-  /// The other algorithms have few chunks, so that their schedule is small.
+  /// Adds the rounds of another algorithm. All others have few chunks, so that their schedules are
+  /// small.
   template <class A>
   void add(const A& algorithm);
   void add_rounds(const collective::Schedule& reduce);
-  /// Adds the stages after the first `reduces`, which reduce, backwards: they send the sums back.
+  /// Adds the first `reduces` stages, which reduce, a second time, in reverse order and direction:
+  /// these send the sums back.
   void add_mirrored(std::size_t reduces);
   /// Prepares to run the stages.
   void finish();
@@ -115,7 +120,7 @@ class SumClock {
   double latency_ns_;
   double vector_bytes_;
   std::size_t ports_ = 1;
-  /// Parts of the vector that do not depend on each other.
+  /// The number of parts of the vector that do not depend on each other.
   std::size_t lanes_ = 1;
   std::vector<Stage> stages_;
   std::uint64_t messages_ = 0;
@@ -132,7 +137,8 @@ class SumClock {
   std::vector<double> largest_from_;
 };
 
-/// Refuses an algorithm that cannot have so many members, or that needs too many messages.
+/// Refuses an algorithm whose check() refuses `members`, and packed trees, which are made for the
+/// links of a topology.
 [[nodiscard]] Result<void> check_algorithm(const collective::Algorithm& algorithm,
                                            std::size_t members);
 

@@ -17,8 +17,9 @@ namespace {
 
 double in_ns(Time time) { return static_cast<double>(time.count()); }
 
-/// Returns the algorithm that workers choose themselves; of more workers than live jobs may have,
-/// that of the same ones which takes the least time if all take part at once.
+/// Returns the algorithm that workers choose themselves. For more workers than live jobs may have,
+/// returns the one of collective::common_algorithms() that takes the least time if all workers take
+/// part at once.
 collective::Algorithm choose_algorithm(std::size_t workers, double bytes) {
   if (workers <= core::allreduce_workers_max) return core::fastest_sum(workers, bytes).algorithm;
   std::vector<std::pair<double, collective::Algorithm>> candidates;
@@ -90,7 +91,7 @@ bool SumExchange::write(MemberId worker, Step step, Time now) {
   return false;
 }
 
-/// The update counts once the worker takes part with it in a sum, which is when it has the sum
+/// The update counts once the worker takes part with it in a sum, which it does when it has the sum
 /// before.
 bool SumExchange::write_overlapped(MemberId worker, Time now) {
   if (takes_part_[worker]) {
@@ -132,7 +133,8 @@ void SumExchange::finish_sum() {
   takes_part_.assign(takes_part_.size(), false);
 }
 
-/// A worker takes part in the sum of a bucket once it has the parts, and the sum before.
+/// A worker takes part in the sum of a bucket once it has computed the bucket's parts and has the
+/// sum before.
 void SumExchange::run_buckets() {
   for (std::size_t bucket = 1; bucket <= settings_.buckets; ++bucket) {
     const double share =

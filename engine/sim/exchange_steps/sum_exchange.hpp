@@ -16,13 +16,14 @@ struct SumSettings {
   bool overlaps = false;
   /// core::RoundExchangeOptions::shards_optimizer.
   bool shards_optimizer = false;
-  /// How many buckets of the same size an update has, which come when share_of_time()
-  /// (early_parts.hpp) says. The simulation of steps knows no model, so it has one if the job names
-  /// no number.
+  /// The number of buckets of an update, all of the same size. A bucket is there when
+  /// share_of_time() (early_parts.hpp) says. The simulation of steps knows no model, so there is
+  /// one bucket if the job names no number.
   std::size_t buckets = 1;
 };
 
-/// Reads the name of the exchange. Refuses an algorithm that cannot have so many workers.
+/// Reads the name of the exchange. Refuses an algorithm that check_algorithm() refuses for
+/// `workers` members.
 [[nodiscard]] Result<SumSettings> parse_sum(const ExchangeStepOptions& options,
                                             std::size_t workers);
 
@@ -34,7 +35,7 @@ class SumExchange final : public StepExchange {
 
   bool read(MemberId worker, Step step, Time now) override;
   bool write(MemberId worker, Step step, Time now) override;
-  /// A worker's write is done.
+  /// The write of worker `id` is done.
   void wake(std::uint32_t id, Time) override { effects.done.push_back(id); }
   [[nodiscard]] ExchangeFigures figures() const override;
 

@@ -82,7 +82,7 @@ class Cluster {
   /// Returns true if each of `nodes` knows exactly these nodes as live, each with the record that
   /// the node has of itself.
   [[nodiscard]] bool agree(const std::vector<NodeId>& nodes) const;
-  /// Returns true if all nodes agree whose process runs and is not leaving.
+  /// Returns true if all nodes whose process runs and is not leaving agree.
   [[nodiscard]] bool agree() const;
   /// Returns true if each of `observers` knows each of `subjects` as suspect or dead.
   [[nodiscard]] bool all_suspect(const std::vector<NodeId>& observers,

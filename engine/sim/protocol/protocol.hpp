@@ -58,8 +58,9 @@ struct ProtocolOptions {
   Time horizon = Time::max();
   std::uint64_t seed = 1;
   /// The time in which a worker computes an update, before it is multiplied by its slowness. If
-  /// batches are dynamic, that of an equal part of the total; it grows in proportion to the
-  /// samples. If workers hand in early, that of a whole batch; each sample takes an equal part.
+  /// batches are dynamic, the time for an equal part of the total batch; it grows in proportion to
+  /// the samples. If workers hand in early, the time for a whole batch; each sample takes an equal
+  /// part of it.
   Distribution step_time{laws::Exponential{std::chrono::milliseconds{100}}};
   /// If it is set, it returns the time of each step, above 0, in place of `step_time`. It is called
   /// when a step begins, with the number of steps that the worker has finished.
@@ -186,7 +187,8 @@ class Protocol {
   /// suspects it.
   void freeze(MemberId id, Time at, Time duration);
 
-  /// Stops the job at `at`: the coordinator, or else each worker.
+  /// Stops the job at `at`: tells the coordinator to stop if the job is in one process and has one,
+  /// or else each worker.
   void stop(Time at);
 
   /// Calls `action` at `at`, for example to partition and heal links.
@@ -239,7 +241,7 @@ class Protocol {
 
   /// An event at no member.
   using Action = std::function<void()>;
-  /// Another event of the member `at` than those below.
+  /// An event of the member `at` for which there is no type below.
   struct MemberEvent {
     MemberId at;
     std::function<void(core::MemberCore&, const core::MemberContext&)> call;
@@ -259,12 +261,12 @@ class Protocol {
     /// Node::computations.
     std::uint64_t computation = 0;
   };
-  /// The same for the parts of a bucket.
+  /// The parts of a bucket, and of all ranges behind it, are due: the ranges from `first` on.
   struct PartsDue : UpdateDue {
     core::RangeId first = 0;
   };
-  /// If workers hand in early: the same, unless the worker was told to hand in meanwhile, so that
-  /// its update is due at another time.
+  /// If workers hand in early: the worker's update is due, unless the worker was told meanwhile to
+  /// hand in, so that its update is due at another time.
   struct HandInDue {
     MemberId at;
     Time due_at;

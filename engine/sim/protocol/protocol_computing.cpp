@@ -58,8 +58,8 @@ void Protocol::execute(MemberId id, const core::CutShort& cut) {
   queue_.push(computing->due_at, HandInDue{id, computing->due_at});
 }
 
-/// Returns the number of samples that a worker computes, in equal parts of the total if batches are
-/// dynamic, in whole batches if workers hand in early, and else 1.
+/// Returns the number of samples that a worker computes, divided by an equal part of the total
+/// batch if batches are dynamic, or by a whole batch if workers hand in early; otherwise 1.
 double Protocol::relative_size(const core::Compute& compute) const {
   const core::WorkShare& share = compute.share;
   if (share.taken)

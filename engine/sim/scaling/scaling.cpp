@@ -38,8 +38,8 @@ LayerPlan make_plan(const Job& job, const LayerLoad& layer, std::size_t groups) 
           .activations = make_exchange(job, 1, in_group, input_bytes)};
 }
 
-/// Changes the plan of one layer to the one with which the step is shortest. Returns false if it
-/// was that.
+/// Changes the plan of one layer to the one with which the step is shortest. Returns false if the
+/// layer had that plan already.
 bool improve(const Job& job, std::vector<LayerPlan>& plans, std::size_t layer) {
   const std::size_t former = plans[layer].groups;
   LayerPlan best = plans[layer];
@@ -62,7 +62,7 @@ class Port {
  public:
   explicit Port(std::size_t exchanges) : remaining_(exchanges) {}
 
-  /// The exchange can begin now.
+  /// Records that the exchange can begin now and needs the port for `seconds`.
   void begin(std::size_t exchange, double seconds) { remaining_[exchange] = seconds; }
   /// Lets time pass.
   void pass(double seconds) {
@@ -114,7 +114,7 @@ StepTime predict(const Job& job, std::span<const LayerPlan> plans) {
     time.seconds += seconds;
     time.compute_seconds += seconds;
   };
-  // The next step computes nothing meanwhile, and the other exchanges wait.
+  // Meanwhile the node computes nothing, and the other exchanges wait.
   const auto exchange = [&](const Exchange& blocking) { time.seconds += blocking.seconds; };
   for (std::size_t l = plans.size(); l-- > 0;) {
     compute(plans[l].pass_seconds);

@@ -49,7 +49,7 @@ inline constexpr std::size_t nodes_max = 256;
 /// A collective of a layer, as one node takes part in it.
 struct Exchange {
   std::size_t members = 1;
-  /// The vector of each member.
+  /// The size of each member's vector.
   double bytes = 0;
   /// The pieces into which each of its chunks is cut.
   std::size_t slices = 1;
@@ -73,7 +73,7 @@ struct LayerPlan {
 /// Returns the number of groups with which a layer's port sends the fewest bytes, by the paper's
 /// formula: sqrt(2 N B iw ih / (ofm kw kh (2 - overlap))). Here the overlap of sends and receives
 /// is 0: a port sends and receives at the same time, but it has to send as many sums as gradients.
-/// Between 1 and the number of nodes, perhaps a fraction.
+/// The result is between 1 and the number of nodes, and may be a fraction.
 [[nodiscard]] double groups_by_bytes(const Job& job, const LayerLoad& layer);
 
 /// Returns the plan of each layer. The numbers of groups divide the number of nodes, each node of a

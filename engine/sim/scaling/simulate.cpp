@@ -31,7 +31,7 @@ struct Message {
 struct Slice {
   /// The next instruction.
   std::size_t next = 0;
-  /// The round and sender of the messages that the rank has not used yet.
+  /// The round and sender of each message that has arrived and that the rank has not used yet.
   std::vector<std::pair<std::uint32_t, Rank>> arrived = {};
 };
 
@@ -72,7 +72,7 @@ struct Node {
   // The port.
   bool is_sending = false;
   double receives_until = 0;
-  /// By priority, then in order.
+  /// By priority, then in the order in which the messages were queued.
   std::map<std::pair<std::size_t, std::uint64_t>, Message> queue = {};
 };
 
@@ -137,7 +137,8 @@ class Simulation {
       nodes_[runs_[run].participants[rank].node].tasks.push_back({kind, 0, run, rank});
   }
 
-  /// Adds a run in which the nodes `first`, `first` + `stride`, ... take part, at once.
+  /// Adds a run in which the nodes `first`, `first` + `stride`, ... take part. To begin it is the
+  /// next task of each of these nodes.
   std::size_t add_run(Operation operation, const Exchange& exchange, std::size_t first,
                       std::size_t stride, std::size_t priority) {
     auto& programs = programs_[{operation, exchange.members}];
@@ -299,7 +300,7 @@ class Simulation {
   std::map<std::pair<Operation, std::size_t>, std::shared_ptr<const std::vector<Program>>>
       programs_;
   double now_ = 0;
-  /// By time, then in order.
+  /// By time, then in the order in which the events were scheduled.
   std::map<std::pair<double, std::uint64_t>, Event> events_;
   std::uint64_t scheduled_ = 0;
   std::uint64_t messages_ = 0;

@@ -22,7 +22,8 @@ namespace starling::sim {
 
 class StepDraws {
  public:
-  /// `sends_notices`: the result of a failed draw has a laggard. `options` must outlive this.
+  /// If `sends_notices`, the result of a failed draw has a laggard. `options` must outlive this
+  /// object.
   StepDraws(const StepOptions& options, bool sends_notices);
 
   /// Returns the largest memory that a worker takes here, in bytes.
@@ -30,8 +31,8 @@ class StepDraws {
 
   [[nodiscard]] const Absences& absences() const noexcept { return absences_; }
 
-  /// The worker arrives at its barrier, or passes it. A barrier that tunes itself changes then, and
-  /// so do the paces by which a rule decides.
+  /// Records that the worker arrives at its barrier, or passes it. A barrier that tunes itself
+  /// changes then, and so do the paces by which a rule decides.
   void arrive(MemberId worker, Time now, Step step) {
     if (!tuners_.empty()) tuners_[worker].arrive(now, step);
     if (!paced_.empty()) record_push(worker, now, step);
@@ -40,7 +41,8 @@ class StepDraws {
     if (!tuners_.empty()) tuners_[worker].pass(now);
     if (!paced_.empty()) paced_[worker].step_began_at = now;
   }
-  /// Returns true if the worker passes at `step` without asking, because it runs.
+  /// Returns true if the worker passes at `step` without asking, because it is in a run
+  /// (barrier::run_to()).
   [[nodiscard]] bool runs(MemberId worker, Step step) const {
     return !paced_.empty() && step < paced_[worker].run_end;
   }
@@ -78,7 +80,7 @@ class StepDraws {
   struct PacedWorker {
     barrier::Pace pace;
     Time step_began_at{};
-    /// The step before which it runs; 0 if it does not run.
+    /// The step at which its run ends; 0 if it was in none yet.
     Step run_end = 0;
   };
 

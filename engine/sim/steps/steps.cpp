@@ -53,7 +53,7 @@ class Simulation {
       const auto soon = queue_.due_soon();
       if (soon && *soon < options_.workers) __builtin_prefetch(&steps_[*soon], 1);
       pass_time(event->at);
-      // Events of the exchange have the numbers after those of the workers.
+      // The wake-ups of the exchange have the numbers after those of the workers.
       if (event->worker < options_.workers)
         handle(event->worker);
       else
@@ -192,7 +192,7 @@ class Simulation {
     }
   }
 
-  /// A worker that runs goes on without a message.
+  /// If `runs`, the worker is in a run (barrier::run_to()) and goes on without a message.
   void release(MemberId worker, bool runs) {
     if (has_coordinator_ && !runs) ++result_.messages.releases;
     draws_.pass(worker, now_);
@@ -271,7 +271,7 @@ class Simulation {
   }
 
   /// After a failed draw of the worker, arranges its next draw: at a notice, at a timer, or both.
-  /// After a draw that is not decided yet, arranges that it is.
+  /// If the draw is not decided yet, arranges when it will be.
   void arrange_next_draw(MemberId worker, const DrawResult& result) {
     Waiter& waiter = waiters_[worker];
     if (result.decided_at) {
@@ -315,7 +315,7 @@ class Simulation {
     end_waiting(worker);
   }
 
-  /// The step at which the worker says it is.
+  /// Returns the step that the worker reports to others.
   [[nodiscard]] Step reported_step(MemberId worker) const {
     return steps_[worker] >= options_.steps_max ? barrier::finished : steps_[worker];
   }
@@ -351,7 +351,7 @@ class Simulation {
   bool has_timers_;
   /// True if draws are decided by the probabilities that counts_ computes.
   bool by_probability_;
-  /// True if all waiting workers at one step see the same.
+  /// True if all waiting workers at one step see the same steps, and so decide alike.
   bool depends_on_step_;
   /// True for rules that decide by the paces of all workers and have a floor: a worker that waits
   /// passes once the lowest step is high enough.

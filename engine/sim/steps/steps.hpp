@@ -1,5 +1,5 @@
 /// Simulates the steps and barriers of 10^3 to 10^6 workers in virtual time, to predict how a
-/// barrier behaves on so many machines. The messages of barriers arrive at once;
+/// barrier behaves on that many machines. The messages of barriers arrive at once;
 /// docs/design/0005-simulation.md gives the reasons. An exchange of updates may take time, over
 /// links with latencies and bandwidths (exchange_steps/).
 ///
@@ -7,8 +7,8 @@
 ///     options.barrier = barrier::parse("pssp:s=4,beta=10").value();
 ///     const auto result = sim::simulate(options);
 ///
-/// A simulation uses one thread; several may run at a time. The same options, which include the
-/// seed, give bitwise the same result.
+/// A simulation uses one thread; several may run at the same time. The same options, which include
+/// the seed, give bitwise the same result.
 #pragma once
 
 #include <cstdint>
@@ -119,7 +119,7 @@ struct StepResult {
   /// The share of the running workers' time that they spent waiting at the barrier.
   double waiting_share = 0;
   Messages messages = {};
-  /// If an exchange was simulated.
+  /// Present if an exchange was simulated.
   std::optional<ExchangeFigures> exchange = std::nullopt;
   /// The virtual time at the end; less than the horizon if all workers ended before, or if
   /// on_progress ended the simulation.
@@ -150,11 +150,11 @@ struct Learner {
 /// years, if steps or the recheck interval take no time, if the last step is 0, or if the slowness
 /// factors or the absences are invalid or not as many as the workers.
 [[nodiscard]] Result<void> check_of_both_levels(const StepOptions& options);
-/// Returns an error if steps cannot be simulated with the options: also if the barrier has rounds,
-/// hands in early or moves with the descent of the loss,
-/// if a coordinator keeps the steps and the barrier is weighted, or if workers ask others that may
-/// be away, but draw again at each arrival; and what check(ExchangeStepOptions) refuses, absences
-/// with an exchange, and barriers that do not go with it.
+/// Returns an error if steps cannot be simulated with the options: if check_of_both_levels()
+/// refuses them, if the barrier has rounds, hands in early or moves with the descent of the loss,
+/// if a coordinator keeps the steps and the barrier is weighted, if workers ask others that may be
+/// away, but draw again at each arrival, if check(ExchangeStepOptions) refuses the exchange, or if
+/// the exchange cannot be combined with the absences or the barrier.
 [[nodiscard]] Result<void> check(const StepOptions& options);
 
 /// Returns an estimate of the bytes of memory that simulate() uses, so that the caller can refuse a

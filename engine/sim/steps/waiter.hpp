@@ -34,7 +34,8 @@ struct Waiter {
   core::Time step_began_at{};
   core::StepTimes step_times = {};
 
-  /// The worker begins a step. A timer of its wait is stale from now on, also while it reads.
+  /// Records that the worker begins a step. A timer of its wait is stale from now on, also while it
+  /// reads.
   void begin_step(core::Time now) {
     step_began_at = now;
     due_at = never;
