@@ -122,8 +122,8 @@ Result<Info> find(Provider provider, const std::string& source) {
   // Addresses instead of offsets, and writes in any order: then shm copies in the writer alone.
   hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL;
   hints->domain_attr->threading = FI_THREAD_SAFE;
-  hints->tx_attr->msg_order = FI_ORDER_NONE;
-  hints->rx_attr->msg_order = FI_ORDER_NONE;
+  hints->tx_attr->msg_order = 0;
+  hints->rx_attr->msg_order = 0;
   hints->tx_attr->size = Endpoint::writes_max + 8;
   hints->rx_attr->size = Endpoint::writes_max + 8;
   const std::string name{provider == Provider::shm   ? "shm"
