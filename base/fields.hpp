@@ -67,7 +67,7 @@ constexpr auto fields_of(M& m) {
   using Plain = std::remove_const_t<M>;
   auto fields = Plain::fields(m);
   constexpr std::size_t n = std::tuple_size_v<decltype(fields)> + detail::unlisted_fields<Plain>();
-  static_assert(n < 18, "detail::HasFields counts up to 18, one more than may be listed");
+  static_assert(n < 18, "a struct may have at most 17 fields");
   static_assert(detail::HasFields<Plain, n> && !detail::HasFields<Plain, n + 1>,
                 "fields() leaves a field out");
   return fields;

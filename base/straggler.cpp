@@ -19,7 +19,7 @@ std::string print_effect(const StragglerRule& straggler) {
 Result<Absence> parse_absence(std::string_view text, const std::string& subject) {
   const auto times = split(text, '/');
   const auto bad_form = [&] {
-    return Error{subject + " has another form; valid: away=5s/10s (away for 5s of each 10s)"};
+    return Error{subject + " has no valid form; valid: away=5s/10s (away for 5s of each 10s)"};
   };
   if (times.size() != 2) return bad_form();
   const auto away = parse_duration(times[0]);
@@ -66,9 +66,9 @@ Result<std::vector<Value>> values_of_workers(const std::vector<StragglerRule>& s
 
 Result<StragglerRule> parse_straggler(std::string_view text) {
   const std::string subject = "straggler " + quote(text);
-  const Error bad_form{subject +
-                       " has another form; valid: 1:4x (one worker, 4 times slower), 25%:4x or "
-                       "25%:away=5s/10s"};
+  const Error bad_form{
+      subject +
+      " has no valid form; valid: 1:4x (one worker, 4 times slower), 25%:4x or 25%:away=5s/10s"};
   constexpr std::string_view away = "away=";
   const auto parts = split(text, ':');
   if (parts.size() != 2 || parts[0].empty()) return bad_form;

@@ -167,7 +167,8 @@ int main(int argc, char** argv) {
   }
   const auto found = learn(lines);
   if (!found) return std::fprintf(stderr, "%s\n", found.error().message.c_str()), 1;
-  std::printf("4 workers learned from %zu birds, and name %.1f %% of %lu others\n", found->trained,
+  std::printf("4 workers learned from %zu birds, and name %.1f %% of %lu others correctly\n",
+              found->trained,
               100 * static_cast<double>(found->right) / static_cast<double>(found->tested),
               static_cast<unsigned long>(found->tested));
 }

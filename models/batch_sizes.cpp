@@ -63,7 +63,7 @@ std::vector<std::uint64_t> divide_batch(std::uint64_t total, std::uint64_t worke
 }
 
 Error small_total_error(std::uint64_t total, std::uint64_t workers) {
-  return Error{"total=" + std::to_string(total) + " is below the number of workers, " +
+  return Error{"dynamic:total=" + std::to_string(total) + " is below the number of workers, " +
                std::to_string(workers) +
                ", each of which takes at least 1 sample at a step; valid: from " +
                std::to_string(workers)};

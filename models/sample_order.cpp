@@ -365,15 +365,19 @@ Result<void> check_deals(std::span<const FormerDeal> former, std::uint64_t sampl
                    " workers in batches of " + std::to_string(deal.batch) +
                    "; valid: at least 1 of each"};
     if (deal.first_epoch != epoch || epoch > epoch_max)
-      return Error{"holds a deal from epoch " + std::to_string(deal.first_epoch) +
-                   " on; valid: " + std::to_string(std::min(epoch, epoch_max))};
+      return Error{
+          "a former deal begins with epoch " + std::to_string(deal.first_epoch) + "; valid: " +
+          (epoch > epoch_max ? "up to " + std::to_string(epoch_max)
+                             : std::to_string(epoch) +
+                                   ", the first epoch that the deal before it has not begun")};
     std::uint64_t most = 0;
     for (const Taken& taken : deal.taken) most = std::max({most, taken.steps, taken.samples});
     const SampleOrder order{
         samples,  {deal.taken.size(), deal.batch, deal.sizes}, 0, false, deal.first_epoch, nullptr,
         rest_size};
     if (most >= count_max || order.epochs_begun(deal.taken) > epoch_max)
-      return Error{"holds step " + std::to_string(most) + ", which no job reaches"};
+      return Error{"a worker has taken " + std::to_string(most) +
+                   " steps or samples, more than any job takes"};
     epoch = order.epochs_begun(deal.taken);
     const std::uint64_t from = std::min(order.first_epoch_left(deal.taken), epoch);
     if (epoch - from > epochs_apart_max)

@@ -75,7 +75,8 @@ void ClusterNode::Impl::log_isolation() {
   std::erase(seeds, address_);  // a node does not ask itself
   if (seeds.empty()) return;
   log("no answer from " + wire::without_key(seeds.front()) +
-      (seeds.size() > 1 ? " and the other seed nodes" : "") + " yet: on its own, and keeps asking");
+      (seeds.size() > 1 ? " and the other seed nodes" : "") +
+      " yet: this node runs alone, and keeps asking");
 }
 
 std::vector<core::NodeRecord> ClusterNode::Impl::live_nodes() const {

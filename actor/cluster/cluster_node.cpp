@@ -112,9 +112,9 @@ bool ClusterNode::Impl::can_hand_over() {
     if (others >= replication_factor || !has_owners) continue;
     has_enough_nodes = false;
     log_for_job(id, "each of its ranges has " + std::to_string(replication_factor) +
-                        " copies, and there " + (others == 1 ? "is only " : "are only ") +
+                        " replicas, and there " + (others == 1 ? "is only " : "are only ") +
                         std::to_string(others) + (others == 1 ? " other node" : " other nodes") +
-                        ": leaves without making new copies");
+                        ": this node leaves without making new replicas");
   }
   return has_enough_nodes;
 }

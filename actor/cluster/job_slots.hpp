@@ -117,8 +117,8 @@ class JobSlots {
 
  private:
   static constexpr const char* remedy =
-      "try: again once a job has ended and its model was saved, or `stop --drop` for one that "
-      "nobody needs";
+      "try: submit again once a job has ended and its model was saved, or `stop --drop` for one "
+      "that nobody needs";
 
   /// Returns the Error for job `id`, whose `threads` compute threads are too many: those of all
   /// jobs in `whose`, such as "the jobs of alice", would then be `sum`, and the node's option

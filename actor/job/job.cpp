@@ -358,7 +358,7 @@ Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
   if (auto valid = check(options); !valid) return std::move(valid).error();
   if (options.steps == barrier::unlimited && !options.time && options.evaluate_every == 0)
     return Error{
-        "the job would never end: it is not evaluated before its end, so until and stop_when "
+        "the job would never end: it is not evaluated before its end, so `until` and `stop_when` "
         "have no effect; valid: evaluate_every above 0, epochs, steps or a time (seconds)"};
   if (auto valid = check_initial_states(options, initial_states); !valid)
     return std::move(valid).error().within("the saved state");

@@ -359,7 +359,8 @@ Result<std::vector<std::string>> addresses_of(const std::string& name, const std
   for (const std::string& one : names) all += (all.empty() ? "" : ", ") + one;
   if (names.empty())
     return Error{
-        "the key file knows no node: it was issued before those of all nodes; issue it again"};
+        "the key file knows no node: it was issued before the key files of all nodes; issue it "
+        "again"};
   if (name.empty() && names.size() > 1)
     return Error{
         "the name of the node is missing, which says what key it has; valid: NAME@HOST:PORT with "

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -85,7 +86,8 @@ template <class K, Chain C, class KeyOf>
     const RangePartitioner<K>& partitioner = *task.outputs<RangePartitioner<K>>(splitters)[0];
     // Another node may have made the partitioner.
     if (partitioner.parts() > parts)
-      throw TaskFailure{Error{"there are more splitters than parts"}};
+      throw TaskFailure{Error{"the splitters make " + std::to_string(partitioner.parts()) +
+                              " parts; valid: at most " + std::to_string(parts)}};
     const Part input_parts = c.parts();
     BucketWriter<R, SortingBuffer<R, KeyOrder>> writer{task, parts};
     c.run(task, task.part(), [&]<class T>(T&& record) {

@@ -83,8 +83,8 @@ class Absences {
                  " workers; valid: one for each, or none"};
   for (const auto& [away, period] : absences)
     if (away < Time{} || (away > Time{} && away >= period))
-      return Error{"absence of " + std::to_string(away.count()) + " ns in each " +
-                   std::to_string(period.count()) + " ns; valid: from 0 to below the period"};
+      return Error{"absence of " + print_duration(away) + " in each " + print_duration(period) +
+                   "; valid: from 0 to below the period"};
   return {};
 }
 

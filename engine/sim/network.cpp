@@ -11,7 +11,7 @@ namespace starling::sim {
 
 Result<void> check(const LinkOptions& options) {
   const auto refuse = [](const char* name, double value, const char* valid) {
-    return Error{std::string{name} + "=" + print_number(value) + ": " + valid};
+    return Error{std::string{name} + "=" + print_number(value) + "; " + valid};
   };
   if (!(options.loss >= 0 && options.loss < 1))
     return refuse("loss", options.loss, "valid: 0 to below 1");

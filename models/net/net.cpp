@@ -87,7 +87,7 @@ template <class T>
 Result<Net<T>> Net<T>::make(const NetDescription& description, const Table& data) {
   if (description.layers.empty())
     return Error{"a net needs layers; valid: names and options like dense 10, separated by ';'"};
-  if (data.is_sparse()) return Error{"a net learns from dense rows, the data has sparse ones"};
+  if (data.is_sparse()) return Error{"a net learns from dense rows, but the data has sparse ones"};
   Net net;
   net.features_ = data.features();
   net.classes_ = data.classes();
@@ -115,20 +115,20 @@ Result<void> Net<T>::set_loss(const Table& data) {
   const std::vector<std::string> names{"softmax", "squared", "contrastive"};
   if (spec->name == names[0]) {
     loss_ = Loss::softmax;
-    if (data.classes() < 2) reader.refuse("needs 2 or more classes, the data has real targets");
+    if (data.classes() < 2) reader.refuse("needs 2 or more classes, but the data has real targets");
   } else if (spec->name == names[1]) {
     loss_ = Loss::squared;
     if (data.classes() > 0)
-      reader.refuse("needs real targets, the data has " + describe_labels(data.classes()));
+      reader.refuse("needs real targets, but the data has " + describe_labels(data.classes()));
   } else if (spec->name == names[2]) {
     loss_ = Loss::contrastive;
     margin_ = static_cast<T>(reader.number("margin", 1, 1e-6, 1e6));
     inputs_in_row_ = 2;
     if (data.classes() != 2)
-      reader.refuse("needs 2 classes, alike or not, the data has " +
+      reader.refuse("needs 2 classes, alike or not, but the data has " +
                     describe_labels(data.classes()));
     else if (data.features() % 2 != 0)
-      reader.refuse("needs two inputs a row, the data has " + std::to_string(data.features()) +
+      reader.refuse("needs two inputs a row, but the data has " + std::to_string(data.features()) +
                     " features");
   } else {
     return Error{"unknown loss " + quote(spec->name) + "; " + suggest(spec->name, names)};
@@ -142,7 +142,7 @@ Result<void> Net<T>::check_shapes(const Table& data) const {
   const std::size_t features = inputs_in_row_ * volume(description_.input);
   if (features != data.features())
     return Error{"its input " + print_shape(description_.input) + " needs " +
-                 std::to_string(features) + " features, the data has " +
+                 std::to_string(features) + " features, but the data has " +
                  std::to_string(data.features())};
   if (loss_ == Loss::contrastive) return {};
   const std::size_t required = loss_ == Loss::softmax ? data.classes() : 1;

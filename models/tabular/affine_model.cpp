@@ -15,7 +15,8 @@ Result<AffineModel<T, Kind>> AffineModel<T, Kind>::parse(const Spec& spec, const
   model.has_bias_ = reader.count("bias", Kind::has_bias ? 1 : 0, 0, 1) == 1;
   if (auto done = reader.finish(); !done) return std::move(done).error();
   if (auto fits = Kind::check_classes(data.classes()); !fits) return std::move(fits).error();
-  if (data.features() == 0) return Error{std::string{name} + " needs features, the data has none"};
+  if (data.features() == 0)
+    return Error{std::string{name} + " needs features, but the data has none"};
   model.features_ = data.features();
   model.classes_ = data.classes();
   model.outputs_ = Kind::outputs(data.classes());

@@ -17,18 +17,18 @@ Result<void> check_data_shape(std::string_view name, const DataShape& built, con
   const std::string model{name};
   if (data.is_sparse() != built.is_sparse)
     return Error{model + " was built for " + (built.is_sparse ? "sparse" : "dense") +
-                 " rows, the data has " + (built.is_sparse ? "dense" : "sparse") + " ones"};
+                 " rows, but the data has " + (built.is_sparse ? "dense" : "sparse") + " ones"};
   const bool features_fit =
       built.is_sparse ? data.features() <= built.features : data.features() == built.features;
   if (!features_fit)
     return Error{model + " was built for " + std::to_string(built.features) +
-                 " features, the data has " + std::to_string(data.features()) +
+                 " features, but the data has " + std::to_string(data.features()) +
                  (built.is_sparse ? "; train with features=" + std::to_string(data.features()) +
                                         " or more, as in libsvm:FILE,features=N"
                                   : "")};
   if ((data.classes() == 0) != (built.classes == 0) || data.classes() > built.classes)
-    return Error{model + " was built for " + describe_labels(built.classes) + ", the data has " +
-                 describe_labels(data.classes())};
+    return Error{model + " was built for " + describe_labels(built.classes) +
+                 ", but the data has " + describe_labels(data.classes())};
   return {};
 }
 

@@ -17,12 +17,13 @@ namespace {
 constexpr std::size_t ids_max = std::size_t{1} << 24U;
 
 Result<void> check_shape(const Table& data) {
-  if (data.is_sparse()) return Error{"mf needs dense rows (user, item), the data has sparse ones"};
+  if (data.is_sparse())
+    return Error{"mf needs dense rows (user, item), but the data has sparse ones"};
   if (data.features() != 2)
-    return Error{"mf needs 2 features (user, item), the data has " +
+    return Error{"mf needs 2 features (user, item), but the data has " +
                  std::to_string(data.features())};
   if (data.classes() != 0)
-    return Error{"mf needs ratings as real targets, the data has " +
+    return Error{"mf needs ratings as real targets, but the data has " +
                  describe_labels(data.classes())};
   return {};
 }

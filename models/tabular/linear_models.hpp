@@ -8,6 +8,7 @@
 #include "starling/base/result.hpp"
 #include "starling/models/loss.hpp"
 #include "starling/models/tabular/affine_model.hpp"
+#include "starling/models/tabular/batches.hpp"
 
 namespace starling::models {
 
@@ -20,7 +21,7 @@ struct LinearKind {
   static constexpr bool has_bias = true;
   static Result<void> check_classes(std::size_t classes) {
     if (classes == 0) return {};
-    return Error{"linear needs real targets, the data has " + std::to_string(classes) + " classes"};
+    return Error{"linear needs real targets, but the data has " + describe_labels(classes)};
   }
   static std::size_t outputs(std::size_t) { return 1; }
 };
@@ -34,8 +35,7 @@ struct LogisticKind {
   static constexpr bool has_bias = true;
   static Result<void> check_classes(std::size_t classes) {
     if (classes == 2) return {};
-    return Error{"logistic needs 2 classes, the data has " +
-                 (classes == 0 ? std::string{"real targets"} : std::to_string(classes))};
+    return Error{"logistic needs 2 classes, but the data has " + describe_labels(classes)};
   }
   static std::size_t outputs(std::size_t) { return 1; }
 };
@@ -49,8 +49,7 @@ struct SoftmaxKind {
   static constexpr bool has_bias = true;
   static Result<void> check_classes(std::size_t classes) {
     if (classes >= 2) return {};
-    return Error{"softmax needs 2 or more classes, the data has " +
-                 (classes == 0 ? std::string{"real targets"} : std::to_string(classes))};
+    return Error{"softmax needs 2 or more classes, but the data has " + describe_labels(classes)};
   }
   static std::size_t outputs(std::size_t classes) { return classes; }
 };
@@ -65,8 +64,7 @@ struct SvmKind {
   static constexpr bool has_bias = true;
   static Result<void> check_classes(std::size_t classes) {
     if (classes >= 2) return {};
-    return Error{"svm needs 2 or more classes, the data has " +
-                 (classes == 0 ? std::string{"real targets"} : std::to_string(classes))};
+    return Error{"svm needs 2 or more classes, but the data has " + describe_labels(classes)};
   }
   static std::size_t outputs(std::size_t classes) { return classes == 2 ? 1 : classes; }
 };

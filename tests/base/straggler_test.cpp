@@ -63,7 +63,7 @@ TEST(Stragglers, RefuseAnAbsenceThatIsNone) {
        {"1:away=5s", "1:away=", "1:away=5/10", "1:away=5s/10s/1s", "1:away=-1s/2s"})
     EXPECT_EQ(error_of(form),
               "straggler '" + std::string{form} +
-                  "' has another form; valid: away=5s/10s (away for 5s of each 10s)");
+                  "' has no valid form; valid: away=5s/10s (away for 5s of each 10s)");
   EXPECT_EQ(error_of("1:away=0s/2s"),
             "straggler '1:away=0s/2s': nobody is away; valid: longer than 0s");
   EXPECT_EQ(error_of("1:away=2s/2s"),
@@ -91,7 +91,7 @@ TEST(Stragglers, RefuseAShareOrFactorOutOfBounds) {
     EXPECT_EQ(error_of(factor),
               "straggler '" + std::string{factor} + "': no such factor; valid: from 1 to 1000000");
   for (const char* form : {"5%", "4x", "1:x", "one:4x", "1:4x:2"})
-    EXPECT_NE(error_of(form).find("has another form; valid: 1:4x"), std::string::npos) << form;
+    EXPECT_NE(error_of(form).find("has no valid form; valid: 1:4x"), std::string::npos) << form;
 }
 
 TEST(Stragglers, ArePrintedAsTheyWereWritten) {

@@ -56,13 +56,16 @@ TEST(BuiltInModels, RefusesInvalidTexts) {
 TEST(BuiltInModels, RefusesUnsuitableTrainingData) {
   const Table ten_classes = dense_table(40, 4, 10);
   const Table real_targets = dense_table(9, 4, 0);
-  EXPECT_EQ(error_of("logistic", ten_classes), "logistic needs 2 classes, the data has 10");
+  EXPECT_EQ(error_of("logistic", ten_classes),
+            "logistic needs 2 classes, but the data has 10 classes");
   EXPECT_EQ(error_of("logistic", real_targets),
-            "logistic needs 2 classes, the data has real targets");
-  EXPECT_EQ(error_of("linear", ten_classes), "linear needs real targets, the data has 10 classes");
+            "logistic needs 2 classes, but the data has real targets");
+  EXPECT_EQ(error_of("linear", ten_classes),
+            "linear needs real targets, but the data has 10 classes");
   EXPECT_EQ(error_of("softmax", real_targets),
-            "softmax needs 2 or more classes, the data has real targets");
-  EXPECT_EQ(error_of("svm", dense_table(3, 4, 1)), "svm needs 2 or more classes, the data has 1");
+            "softmax needs 2 or more classes, but the data has real targets");
+  EXPECT_EQ(error_of("svm", dense_table(3, 4, 1)),
+            "svm needs 2 or more classes, but the data has 1 class");
   EXPECT_EQ(error_of("mlp:784-128-10", ten_classes),
             "mlp:784-128-10 starts with another width than the data's 4 features; "
             "use mlp:4-128-10");
@@ -70,11 +73,11 @@ TEST(BuiltInModels, RefusesUnsuitableTrainingData) {
             "mlp:4-128-9 ends with another width than the data's 10 classes; use mlp:4-128-10");
   EXPECT_EQ(error_of("mlp:4-8-2", real_targets),
             "mlp:4-8-2 must end with width 1 for real targets; use mlp:4-8-1");
-  EXPECT_EQ(error_of("mf", ten_classes), "mf needs 2 features (user, item), the data has 4");
+  EXPECT_EQ(error_of("mf", ten_classes), "mf needs 2 features (user, item), but the data has 4");
   EXPECT_EQ(error_of("mf", dense_table(9, 2, 3)),
-            "mf needs ratings as real targets, the data has 3 classes");
+            "mf needs ratings as real targets, but the data has 3 classes");
   EXPECT_EQ(error_of("mf", sparse_table(9, 2, 0)),
-            "mf needs dense rows (user, item), the data has sparse ones");
+            "mf needs dense rows (user, item), but the data has sparse ones");
   const Table fractional_id{2, 0, Table::Dense{{0, 1, 2, 1.5F}}, {3, 5}};
   EXPECT_EQ(error_of("mf", fractional_id),
             "mf: the item id in row 2 is not a whole number from 0 to 16777215");
@@ -96,19 +99,18 @@ TEST(BuiltInModels, RefuseDataThatDiffersFromTheTrainingData) {
   EXPECT_EQ(refused("softmax", dense, dense_table(5, 4, 3)), "");
   EXPECT_EQ(refused("softmax", dense, dense_table(5, 4, 2)), "");
   EXPECT_EQ(refused("softmax", dense, dense_table(5, 6, 3)),
-            "softmax was built for 4 features, the data has 6");
+            "softmax was built for 4 features, but the data has 6");
   EXPECT_EQ(refused("mlp:4-3", dense, dense_table(5, 4, 5)),
-            "mlp was built for 3 classes, the data has 5 classes");
+            "mlp was built for 3 classes, but the data has 5 classes");
   EXPECT_EQ(refused("svm", dense, dense_table(5, 4, 0)),
-            "svm was built for 3 classes, the data has real targets");
+            "svm was built for 3 classes, but the data has real targets");
   EXPECT_EQ(refused("svm", dense, sparse_table(5, 4, 3)),
-            "svm was built for dense rows, the data has sparse ones");
+            "svm was built for dense rows, but the data has sparse ones");
   const Table sparse = sparse_table(9, 8, 2);
   EXPECT_EQ(refused("logistic", sparse, sparse_table(9, 7, 2)), "");
-  EXPECT_EQ(
-      refused("logistic", sparse, sparse_table(9, 9, 2)),
-      "logistic was built for 8 features, the data has 9; train with features=9 or more, as in "
-      "libsvm:FILE,features=N");
+  EXPECT_EQ(refused("logistic", sparse, sparse_table(9, 9, 2)),
+            "logistic was built for 8 features, but the data has 9; train with features=9 or more, "
+            "as in libsvm:FILE,features=N");
   const Table ratings{2, 0, Table::Dense{{0, 4, 2, 1}}, {3, 5}};
   EXPECT_EQ(
       refused("mf", ratings, Table{2, 0, Table::Dense{{3, 0}}, {1}}),

@@ -64,11 +64,12 @@ TEST(Clip, EveryClipIsParsedAndNeverLengthensAGradient) {
 TEST(Clip, RefusesInvalidTexts) {
   const auto message = [](const char* text) { return parse_clip(text).error().message; };
   EXPECT_EQ(message("nrm:1"), "unknown clip 'nrm'; did you mean 'norm'? valid: none, value, norm");
-  EXPECT_EQ(message("norm"), "norm: the limit '' must be a number above 1e-45, e.g. norm:1");
+  EXPECT_EQ(message("norm"),
+            "norm: the limit '' must be a number above 0 (at least 1e-45), e.g. norm:1");
   EXPECT_EQ(message("value:-1"),
-            "value: the limit '-1' must be a number above 1e-45, e.g. value:1");
+            "value: the limit '-1' must be a number above 0 (at least 1e-45), e.g. value:1");
   EXPECT_EQ(message("norm:1e-50"),
-            "norm: the limit '1e-50' must be a number above 1e-45, e.g. norm:1");
+            "norm: the limit '1e-50' must be a number above 0 (at least 1e-45), e.g. norm:1");
   EXPECT_EQ(message("norm:1,2"),
             "norm: '2' is one value too many; valid: at most 1 value without a key");
   EXPECT_EQ(message("none:1"), "none: takes no options, but '1' is given; valid: none");

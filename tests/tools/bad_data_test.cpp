@@ -25,13 +25,13 @@ TEST_P(BadData, IsRefusedWithFileAndLocation) { expect_refused(GetParam()); }
 INSTANTIATE_TEST_SUITE_P(
     Formats, BadData,
     testing::Values(
-        RefusedLine{
-            "Parquet",
-            "train --data t.parquet",
-            {},
-            {"--data: 't.parquet' is of a format that is not read", "this makes a file of it",
-             "python3 -c \"import pandas; pandas.read_parquet('t.parquet').to_csv('t.csv', "
-             "index=False)\""}},
+        RefusedLine{"Parquet",
+                    "train --data t.parquet",
+                    {},
+                    {"--data: 't.parquet' has a format that Starling does not read",
+                     "this command converts it: ",
+                     "python3 -c \"import pandas; pandas.read_parquet('t.parquet').to_csv('t.csv', "
+                     "index=False)\""}},
         RefusedLine{"Excel", "train --data t.xlsx", {}, {"read_excel('t.xlsx').to_csv('t.csv'"}},
         RefusedLine{"Json", "train --data t.json", {}, {"read_json('t.json').to_csv('t.csv'"}},
         RefusedLine{"JsonLines", "train --data t.jsonl", {}, {"read_json('t.jsonl', lines=True)"}},
@@ -42,15 +42,15 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedLine{"ForeignPrefix",
                     "train --data parquet:t.parquet",
                     {},
-                    {"'t.parquet' is of a format that is not read", "read_parquet"}},
+                    {"'t.parquet' has a format that Starling does not read", "read_parquet"}},
         RefusedLine{"ForeignAsCsv",
                     "train --data csv:t.xlsx",
                     {{"t.xlsx", "PK\3\4"}},
-                    {"--data: 't.xlsx' is of a format that is not read", "read_excel"}},
+                    {"--data: 't.xlsx' has a format that Starling does not read", "read_excel"}},
         RefusedLine{"ForeignAsTest",
                     "train --data digits:n=100 --test csv:t.json",
                     {},
-                    {"--test: 't.json' is of a format that is not read"}},
+                    {"--test: 't.json' has a format that Starling does not read"}},
         RefusedLine{"ArrayAsLibsvm",
                     "train --data libsvm:x.npy",
                     {{"x.npy", four_rows}},
@@ -187,9 +187,8 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedLine{"TestFromZero",
                     "train --data libsvm:a --test libsvm:b",
                     {{"a", "0 1:1\n1 2:1\n"}, {"b", "0 0:1\n"}},
-                    {"--test: b:1: the index of '0:1' is not valid, for a counts features from "
-                     "1 (base=0 or "
-                     "base=1 says otherwise)"}},
+                    {"--test: b:1: the index of '0:1' is not valid, because a counts features from "
+                     "1; set base=0 or base=1 if this file counts otherwise"}},
         RefusedLine{"BadBase", "train --data libsvm:a,base=2", {{"a", ""}}, {"libsvm: base=2"}},
         RefusedLine{"BadQuery",
                     "train --data libsvm:a",

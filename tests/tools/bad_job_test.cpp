@@ -72,17 +72,16 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--until: has no effect with eval-every 0"}},
         BadLine{"RegressionOnClasses",
                 "train --data digits:n=300 --model linear",
-                {"--model: linear needs real targets, the data has 10 classes"}},
+                {"--model: linear needs real targets, but the data has 10 classes"}},
         BadLine{"RatingsAsClasses",
                 "train --data csv:job.toml --model mf",
-                {"--model: mf needs ratings as real targets, the data has 2 classes; or read its "
-                 "labels "
-                 "otherwise: csv:job.toml,task=value"},
+                {"--model: mf needs ratings as real targets, but the data has 2 classes; or read "
+                 "its labels otherwise: csv:job.toml,task=value"},
                 "0,0,1\n1,0,2\n0,1,1\n"},
         BadLine{"ClassesAsTargets",
                 "train --data csv:job.toml --model softmax",
-                {"softmax needs 2 or more classes, the data has real targets; or read its labels "
-                 "otherwise: csv:job.toml,task=class"},
+                {"softmax needs 2 or more classes, but the data has real targets; or read its "
+                 "labels otherwise: csv:job.toml,task=class"},
                 "0,3\n1,4\n2,3\n"},
         BadLine{"TargetsOnly",
                 "train --data csv:job.toml --model softmax",
@@ -90,10 +89,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "0,3.5\n1,4\n2,3\n"},
         BadLine{"ClassesOnTargets",
                 "train --data linear:d=5,n=50 --model softmax",
-                {"--model: softmax needs 2 or more classes, the data has real targets"}},
+                {"--model: softmax needs 2 or more classes, but the data has real targets"}},
         BadLine{"LogisticOnTen",
                 "train --data digits:n=300 --model logistic",
-                {"--model: logistic needs 2 classes, the data has 10"}},
+                {"--model: logistic needs 2 classes, but the data has 10 classes"}},
         BadLine{"Widths", "train --data digits:n=300 --model mlp:10-10", {"--model: ", "784"}},
         BadLine{"ModelBeyondMemory",
                 "train --data digits:n=300 --model mlp:784-1000000-1000000-10 --save m",

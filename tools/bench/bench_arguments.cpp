@@ -103,7 +103,7 @@ Result<int> BenchArguments::run(const Registry& registry) const {
   if (!bench_.has_chosen_subcommand())
     return bench_.missing_command_error("what to measure is missing",
                                         ", as in " + bench_.call() + " train",
-                                        "'{}' is nothing that can be measured");
+                                        "unknown command 'bench {}'");
   for (const Command* command :
        {&bench_, &kernels_.command(), &train_.command(), &collectives_.command()})
     if (command->is_chosen())

@@ -185,7 +185,7 @@ Result<std::vector<double>> run_at(Member& member, Rank self,
     const auto members = static_cast<float>(run.schedule.members);
     const float sum = members * (members + 1) / 2;
     if (std::ranges::any_of(*values, [&](float value) { return value != sum; }))
-      return Error{"member " + std::to_string(self) + " has a wrong sum"};
+      return Error{"member " + std::to_string(self) + " got a wrong sum from the all-reduce"};
     std::ranges::fill(*values, 0.0F);
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < run.times; ++i) {

@@ -37,8 +37,9 @@ Result<void> check_name(const Settings& settings, const ClusterSnapshot& snapsho
     if (!name.empty() && job.name == name)
       return Error{location_of(settings, "name") + ": '" + name +
                    "' is the name of a job that is " + print(job.state()) + " here (" +
-                   actor::summary_of(job.settings) + "); valid: another, or `" + program_name() +
-                   " stop --drop " + name + "` before, which drops its model or result"};
+                   actor::summary_of(job.settings) + "); valid: another name, or first `" +
+                   program_name() + " stop --drop " + name +
+                   "`, which drops the job's model or result"};
   return {};
 }
 

@@ -60,7 +60,8 @@ Result<int> leave_command(const Settings& settings) {
   core::NodeState state{};
   while (core::is_live(state = state_of(*access, *node))) {
     if (std::chrono::steady_clock::now() > deadline) {
-      print_error(node->self.name + " has not left yet; it goes on handing over");
+      print_error(node->self.name +
+                  " has not left yet; it is still handing over to the other nodes");
       return job_failed;
     }
     std::this_thread::sleep_for(100ms);

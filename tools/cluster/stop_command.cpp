@@ -91,7 +91,8 @@ Result<int> stop_command(const Settings& settings) {
       must_drop    ? ": dropped\n"
       : !has_begun ? ": stopped before it began\n"
       : job.is_flow()
-          ? ": its members end; the program that follows it, `attach` or `stop --drop` drops it\n"
+          ? ": its members end; the nodes keep it until the program that follows it, or `attach`, "
+            "or `stop --drop` drops it\n"
           : ": its workers end after their current steps; the program that follows it saves "
             "the model, or, without one, `attach --save FILE` does\n";
   return write_stdout("job " + job.name + message, done);

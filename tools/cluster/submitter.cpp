@@ -48,7 +48,7 @@ class Submitter {
         if (const auto* started = std::get_if<wire::JobStarted>(&*reply))
           return result_of(*started);
         return Error{"the node at " + wire::without_key(target_) +
-                     " answered a request that was not made"};
+                     " sent a reply that does not fit the request"};
       }
       if (is_interrupted()) {
         drop();

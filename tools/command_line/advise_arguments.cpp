@@ -38,7 +38,7 @@ const std::vector<KeyDescription>& advise_keys() {
 }  // namespace
 
 AdviseArguments::AdviseArguments(CLI::App& program)
-    : arguments_(program, "advise", "say which barrier suits a cluster, from its step times",
+    : arguments_(program, "advise", "show which barrier suits a cluster, from its step times",
                  advise_keys()) {
   arguments_.command().add_argument(
       "FILE", file_, "step times: CSV with the head worker,step,seconds, or a trace of train");

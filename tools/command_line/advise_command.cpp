@@ -60,7 +60,8 @@ Result<AdviseOptions> parse_options(const Registry& registry, const std::string&
   options.threads = threads;
   if (options.seeds > UINT64_MAX - options.seed)
     return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
-                 std::to_string(options.seed) + " on exceed the largest seed"};
+                 std::to_string(options.seed) + " on exceed the largest seed, " +
+                 std::to_string(UINT64_MAX)};
   return options;
 }
 

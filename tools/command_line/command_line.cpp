@@ -107,7 +107,7 @@ class EvaluateArguments {
 class InspectArguments {
  public:
   InspectArguments(CLI::App& program, const Registry& registry)
-      : command_(program, "inspect", "say what is in a data source or a saved model") {
+      : command_(program, "inspect", "show what is in a data source or a saved model") {
     command_.add_required_argument("WHAT", options_.what,
                                    "a source of data, or a file that train --save wrote");
     command_.add_value("--seed", seed_, "the seed of generated data [1]", "N");
@@ -335,7 +335,7 @@ class CommandLine {
                        status_options()};
   FlagsCommand jobs_{program_, "jobs", "list the jobs of a day: those that run and that ended",
                      jobs_options()};
-  FlagsCommand logs_{program_, "logs", "show what the nodes of a cluster have said",
+  FlagsCommand logs_{program_, "logs", "show the log lines of the nodes of a cluster",
                      logs_options()};
   FlagsCommand leave_{program_, "leave", "have a node hand over and leave its cluster",
                       leave_options()};
@@ -351,8 +351,8 @@ class CommandLine {
   RunArguments run_{program_, registry_};
   ReproArguments repro_{program_};
   EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", registry_};
-  EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",
-                             registry_};
+  EvaluateArguments predict_{program_, "predict",
+                             "write the predictions of a saved model for each sample", registry_};
   InspectArguments inspect_{program_, registry_};
   ChaosArguments chaos_{program_};
   BenchArguments bench_{program_, data_and_models_help(registry_)};

@@ -17,7 +17,7 @@ void warn_of_unused_recheck(std::span<const barrier::Barrier> barriers, const Se
   std::string names;
   for (const auto& barrier : barriers) names += (names.empty() ? "" : ", ") + print(barrier);
   print_error(location + ": has no effect under " + names +
-              (barriers.size() == 1 ? ", which draws no one" : ", which draw no one"));
+              (barriers.size() == 1 ? ", which draws no workers" : ", which draw no workers"));
 }
 
 void note_full_quorums(std::span<const barrier::Barrier> barriers, std::size_t workers,

@@ -64,8 +64,9 @@ std::string conversion_of(const std::string& path) {
 }
 
 Error unread_error(const std::string& path, const std::string& conversion) {
-  return Error{"'" + path +
-               "' is of a format that is not read; this makes a file of it that is: " + conversion};
+  return Error{
+      "'" + path +
+      "' has a format that Starling does not read; this command converts it: " + conversion};
 }
 
 /// Returns the first option without a key, which is a file in most sources.

@@ -1,6 +1,7 @@
 #include "starling/tools/registry/registry.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "starling/base/text.hpp"
 
@@ -60,6 +61,15 @@ Result<void> Registry::check() const {
       return refuse("is given twice; valid: each name once");
     if (!entry.spawn) return refuse("has no function; valid: a function that spawns them");
   }
+  const auto key_of = [](const program::ModelEntry& entry) {
+    return std::tie(entry.name, entry.element_type, entry.data_type);
+  };
+  for (const auto& entry : models_)
+    if (std::ranges::count(models_, key_of(entry), key_of) > 1)
+      return Error{"the name " + quote(entry.name) + " of your own model, or algorithm, with " +
+                   print(entry.element_type) +
+                   " elements is given twice; valid: each name once for a type of elements and a "
+                   "type of data"};
   for (const auto& entry : data_)
     if (std::ranges::count(data_, entry.name, &program::DataEntry::name) > 1)
       return Error{"the name " + quote(entry.name) +

@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct ModelEntry {
   std::string name;
   std::string summary;
   ElementType element_type = ElementType::float32;
+  /// The type of data from which the model learns.
+  std::type_index data_type = typeid(models::Table);
   /// Returns true if the data is of the type from which the model learns.
   std::function<bool(const AnyData&)> accepts;
   /// Makes the model with the options of a spec. Requires: accepts() returns true for the data.
@@ -224,7 +227,7 @@ class Registry {
           *std::move(made), std::move(make_for), program::print(spec));
       return wrapped;
     };
-    models_.push_back({std::move(name), std::move(summary), program::element_type<T>,
+    models_.push_back({std::move(name), std::move(summary), program::element_type<T>, typeid(D),
                        [](const program::AnyData& data) { return data.as<D>() != nullptr; },
                        std::move(make_any)});
     return *this;
@@ -292,8 +295,10 @@ class Registry {
   [[nodiscard]] const std::vector<program::ActorsEntry>& actors() const { return actors_; }
   [[nodiscard]] const std::vector<program::FlowEntry>& flows() const { return flows_; }
 
-  /// Returns an Error for the first barrier, actors, data source or flow whose name is given twice.
-  /// Except for data sources, also refuses a name that users could not write on the command line.
+  /// Returns an Error for the first barrier, actors, model, algorithm, data source or flow whose
+  /// name is given twice. Models and algorithms may share a name if their elements or their data
+  /// have different types. Except for data sources, models and algorithms, also refuses a name that
+  /// users could not write on the command line.
   [[nodiscard]] Result<void> check() const;
 
   /// Returns the rules of barriers(), for barrier::parse().
@@ -345,7 +350,7 @@ class Registry {
       return program::any_model_of<M, D>(*std::move(made), std::move(text));
     };
     models_.push_back({std::move(name), std::move(summary),
-                       program::element_type<typename M::Scalar>,
+                       program::element_type<typename M::Scalar>, typeid(D),
                        [](const program::AnyData& data) { return data.as<D>() != nullptr; },
                        std::move(make_any)});
     return *this;

@@ -79,7 +79,8 @@ Section report_progress(const ExperimentRunner& runner, ExperimentResults& resul
                      "it sees is more than s steps behind it. The published figure for staleness "
                      "4 looks like s=5, so the table has both."},
            progress_table(runner, "barrier", rows_of(barriers_of_figure_1())),
-           results.add(std::move(plot), "The share of workers that made at most so many steps.")}};
+           results.add(std::move(plot),
+                       "The share of workers that made at most this number of steps.")}};
 }
 
 /// Returns the barrier pBSP with each sample size of the experiment.

@@ -112,7 +112,8 @@ Result<LiveReproOptions> live_options(const Settings& settings, const std::strin
   if (auto put = put_live(options, settings); !put) return std::move(put).error();
   if (options.report.seeds > UINT64_MAX - options.report.seed)
     return Error{"--seeds: " + std::to_string(options.report.seeds) + " seeds from " +
-                 std::to_string(options.report.seed) + " on exceed the largest seed"};
+                 std::to_string(options.report.seed) + " on exceed the largest seed, " +
+                 std::to_string(UINT64_MAX)};
   return options;
 }
 

@@ -55,7 +55,8 @@ Document document_of(const ExperimentRunner& runner, ExperimentResults& results)
 Result<int> repro_psp_command(const ReproOptions& options) {
   if (options.seeds > UINT64_MAX - options.seed)
     return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
-                 std::to_string(options.seed) + " on exceed the largest seed"};
+                 std::to_string(options.seed) + " on exceed the largest seed, " +
+                 std::to_string(UINT64_MAX)};
   auto folders = prepare_report(outputs_of(options),
                                 {"runs.csv", "learning.csv", "claims.csv", "summary.json"});
   if (!folders) return std::move(folders).error();

@@ -102,7 +102,8 @@ Result<void> put_counts(TrainingOptions& options, const Settings& settings) {
     if (auto put = put_count(*into, settings, option, min, max); !put) return put;
   if (options.seeds > UINT64_MAX - options.seed)
     return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
-                 std::to_string(options.seed) + " on exceed the largest seed"};
+                 std::to_string(options.seed) + " on exceed the largest seed, " +
+                 std::to_string(UINT64_MAX)};
   return {};
 }
 

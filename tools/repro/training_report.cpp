@@ -80,8 +80,7 @@ Plot plot_of_one_seed(const Training& training) {
 
 Section claims_section(const ExperimentResults& results) {
   if (results.claims.empty())
-    return {"Published and here",
-            {Paragraph{"Nothing was published of these barriers beside each other."}}};
+    return {"Published and here", {Paragraph{"The paper does not compare these barriers."}}};
   return {
       "Published and here",
       {Paragraph{fmt::format("{} of {} claims are reproduced. Figures are means over the seeds, "
@@ -104,8 +103,8 @@ Section setting_section(const Training& training) {
        Paragraph{fmt::format(
            "Published were 6 workers, the same net on MNIST, and delays of 1 s on average. {} "
            "models of a run, the last that its servers handed out before each of as many equal "
-           "instants, were evaluated on {} test samples after its end, so that evaluating took "
-           "no time from training. Late is the last fifth of them.",
+           "instants, were evaluated on {} test samples after its end, so that evaluating took no "
+           "time from training. Late accuracy is over the last fifth of these evaluations.",
            training.options.evals,
            std::min<std::uint64_t>(training.options.samples, training.job.test_samples))}}};
 }
@@ -134,12 +133,13 @@ Document training_document(const Training& training, ExperimentResults& results)
   curves.blocks.emplace_back(
       results.add(plot_of(training, over_updates_plot, "Accuracy over updates",
                           "updates of all workers", &TrainingPoint::updates),
-                  "What an update is worth. Means over the seeds."));
+                  "Accuracy over updates; means over the seeds."));
   curves.blocks.emplace_back(results.add(
       plot_of(training, over_time_plot, "Accuracy over time", "time (s)", &TrainingPoint::seconds),
-      "What a second is worth. Means over the seeds."));
-  curves.blocks.emplace_back(results.add(
-      plot_of_one_seed(training), "How even a single run is: means over seeds hide what swings."));
+      "Accuracy over time; means over the seeds."));
+  curves.blocks.emplace_back(
+      results.add(plot_of_one_seed(training),
+                  "One run of each barrier; means over seeds hide how much a run varies."));
   Section table{"What each barrier made of its time",
                 {Paragraph{"Means over the seeds, in brackets their standard deviation. Late "
                            "accuracy is the mean over the last fifth of a run's evaluations, late "

@@ -76,8 +76,8 @@ std::vector<KeyDescription> flags_of_flow(const FlowEntry& flow) {
       {"spill", ValueType::text, "FOLDER",
        "the folder for spilled data [the system's, for temporary files]", options_group},
       {"parts", ValueType::count, "N",
-       "parts of what is shuffled, files of the result, and about half the parts of large files "
-       "[16]",
+       "number of parts of a shuffle and of files of the result; large files have about twice as "
+       "many parts [16]",
        options_group},
       skip_key(),
       {"trace", ValueType::text, "FILE",
@@ -112,8 +112,8 @@ std::vector<KeyDescription> flags_of_submitted_flow(const FlowEntry& flow) {
        "the folder of each node for spilled data [the system's, for temporary files]",
        options_group},
       {"parts", ValueType::count, "N",
-       "parts of what is shuffled, files of the result, and about half the parts of large files "
-       "[16]",
+       "number of parts of a shuffle and of files of the result; large files have about twice as "
+       "many parts [16]",
        options_group},
       skip_key(),
       {"name", ValueType::text, "NAME",

@@ -179,7 +179,7 @@ Error with_location(Error error, const Settings& settings) {
 Result<void> check_combinations(const SimJob& job, const Settings& settings) {
   if (job.options.seed > std::numeric_limits<std::uint64_t>::max() - (job.seeds - 1))
     return Error{"--seeds: " + std::to_string(job.seeds) + " seeds from " +
-                 std::to_string(job.options.seed) + " on: there is none beyond " +
+                 std::to_string(job.options.seed) + " on exceed the largest seed, " +
                  std::to_string(std::numeric_limits<std::uint64_t>::max())};
   for (std::size_t i = 0; i < job.barriers.size(); ++i) {
     auto options = run_options(job, i, job.options.seed);

@@ -180,8 +180,8 @@ Result<double> parse_share(Text text, bool may_be_one) {
       parse_number(std::string_view{text}.substr(0, text.size() - (is_percent ? 1 : 0)));
   const double share = value ? *value / (is_percent ? 100 : 1) : -1;
   if (share >= 0 && (may_be_one ? share <= 1 : share < 1)) return share;
-  return Error{"'" + text + "' must be a share from 0 to " + (may_be_one ? "1" : "below 1") +
-               ", like 0.1 or 10%"};
+  return Error{"'" + text + "' must be a share " +
+               (may_be_one ? "from 0 to 1" : "of at least 0 and below 1") + ", like 0.1 or 10%"};
 }
 
 constexpr std::array<std::string_view, 6> network_key_names{

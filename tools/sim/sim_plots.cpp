@@ -67,7 +67,7 @@ std::vector<Plot> sim_plots(const SimJob& job, const Simulated& simulated) {
       with_curves({.name = "steps",
                    .title = "How far the workers came",
                    .x = "steps that a worker has finished by the end",
-                   .y = "workers with at most so many steps (%)",
+                   .y = "workers with at most this number of steps (%)",
                    .style = PlotStyle::steps,
                    .is_share = true},
                   job, simulated, steps_cdf),

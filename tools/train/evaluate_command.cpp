@@ -44,9 +44,10 @@ Result<void> check_training_rows(const StoredModel& stored, const AnyData& train
   const auto scaled = notes.shape ? scale_like(*notes.shape, train) : Result{train};
   if (!scaled) return scaled.error();
   if (fingerprint(*scaled) == *notes.train_hash) return {};
-  return Error{notes.data.data + ": is read as other rows than when " + stored.path +
-               " was trained, so its test part may have rows that the model knows; valid: the data "
-               "as it was, or --data SOURCE for data that the model does not know"};
+  return Error{
+      notes.data.data + ": has other rows than " + stored.path +
+      " was trained on, so its test part may have rows that the model was trained on; valid: the "
+      "data that it was trained on, or --data SOURCE for data that it was not trained on"};
 }
 
 /// Loads the data that the options name, else the data that the model was tested on.

@@ -125,10 +125,10 @@ std::vector<Block> notes_of(const EndedJob& ended, const Curves& curves) {
   std::vector<Block> notes;
   if (!ended.error.empty()) notes.emplace_back(Paragraph{"The job failed: " + ended.error});
   if (ended.job.updates_before > 0)
-    notes.emplace_back(Paragraph{
-        fmt::format("The job went on from a checkpoint of {} updates: steps count from its "
-                    "beginning, the curves from there.",
-                    ended.job.updates_before)});
+    notes.emplace_back(
+        Paragraph{fmt::format("The job went on from a checkpoint of {} updates: steps count from "
+                              "the beginning of the job, and the curves begin at the checkpoint.",
+                              ended.job.updates_before)});
   for (const auto& texts : {ended.advice, curves.warnings()})
     for (const std::string& text : texts) notes.emplace_back(Paragraph{text});
   return notes;

@@ -117,8 +117,9 @@ void Council::on_timer(const CouncilContext& context) {
   timer_.remove_due(context.now);
   for (const Suspicion& suspicion : suspicions_) {
     if (context.now < suspicion.suspected_at + options_.stuck_after) continue;
-    context.out.push_back(Fail{"member " + std::to_string(suspicion.id) +
-                               " is silent, and no majority of the council decided without it"});
+    context.out.push_back(
+        Fail{"member " + std::to_string(suspicion.id) +
+             " is silent, and no majority of the council has decided to remove it"});
     return;
   }
   report_suspicions(context);

@@ -205,9 +205,10 @@ void FlowCoordinator::advance(const FlowContext& context) {
     if (action == executor_.actions().end()) {
       // This member's program will begin it, unless it is another program.
       if (members_.at(*configuration_->coordinator).position.has_returned)
-        context.out.push_back(SendToAll<FlowMessages>{
-            ActionEnd{*first, "the programs of the members differ: that of member " +
-                                  std::to_string(*configuration_->coordinator) + " has returned"}});
+        context.out.push_back(SendToAll<FlowMessages>{ActionEnd{
+            *first, "the programs of the members differ: that of member " +
+                        std::to_string(*configuration_->coordinator) +
+                        " has returned, but that of another member has begun a further action"}});
       return;
     }
     begin(context, action->second);

@@ -156,7 +156,7 @@ PieceStored OutputStore::execute(const StorePiece& store) {
       pieces_[chunk.piece] = std::move(piece);
     }
     Piece& piece = pieces_.at(chunk.piece);
-    if (!piece.writer) throw flow::DecodeError{"a piece of records goes on behind its end"};
+    if (!piece.writer) throw flow::DecodeError{"a piece of records has bytes after its last chunk"};
     add_bytes(piece, chunk.bytes.get());
     if (!chunk.is_last) return stored;
     if (!piece.partial.empty()) throw flow::DecodeError{"a piece of records ends too early"};

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "starling/base/check.hpp"
+#include "starling/base/text.hpp"
 #include "starling/engine/core/member/member_core_parts.hpp"
 #include "starling/engine/core/member/message_validator.hpp"
 #include "starling/engine/core/training/training_events.hpp"  // defines Training::on
@@ -244,7 +245,8 @@ void MemberCore::handle(const MemberContext& context, MemberId from,
 void MemberCore::repeat_request(const MemberContext& context) {
   if (state_ == State::joining) {
     if (context.now >= join_started_at_ + options_.council.stuck_after)
-      return fail(context, "no member has let this node join in time");
+      return fail(context, "no member has let this node join within " +
+                               print_duration(options_.council.stuck_after));
     if (!options_.seeds.empty())
       send_unreliable(context, options_.seeds[context.random.below(options_.seeds.size())],
                       std::nullopt, make_peer_message(JoinRequest{options_.self}));

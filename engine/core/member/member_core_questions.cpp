@@ -76,7 +76,8 @@ void MemberCore::open_question(const MemberContext& context, std::optional<Membe
     const auto oldest = open_questions_->begin();  // numbers ascend
     context.out.push_back(MemberAnswer{
         oldest->first, Refusal{"no answer yet, and " + std::to_string(open_questions_max) +
-                               " later questions by this node's member; valid: fewer at a time"}});
+                               " later questions by this node's member; valid: at most " +
+                               std::to_string(open_questions_max) + " open questions at a time"}});
     open_questions_->erase(oldest);
   }
   if (state_ == State::idle || state_ == State::joining) {

@@ -88,8 +88,8 @@ void MemberCore::send_by_link(const MemberContext& context, MemberId to,
   const TrafficClass traffic_class = traffic_class_of(*peer_message);
   LinkEffects effects;
   if (!link(to)->channel(traffic_class).send({context.now, effects}, std::move(peer_message)))
-    fail(context,
-         "member " + std::to_string(to) + " acknowledges nothing, and is not known to be dead");
+    fail(context, "the queue for member " + std::to_string(to) +
+                      " is full: it acknowledges no messages, but is not known to be dead");
   execute_link_effects(context, to, traffic_class, std::move(effects));
 }
 

@@ -140,8 +140,9 @@ std::variant<Refusal, Value> Training::answer(const AskValue& question) {
   auto value =
       std::visit([&](auto& e) { return e.value(question.range, question.rows); }, exchange_);
   if (value) return *std::move(value);
-  return Refusal{"range " + std::to_string(question.range) + ": not owned by " + name_of(self_) +
-                 ", or without such rows, which must ascend, each once"};
+  return Refusal{
+      "range " + std::to_string(question.range) + ": " + name_of(self_) +
+      " does not own it, or it does not have these rows; valid: ascending row numbers, each once"};
 }
 
 }  // namespace starling::core

@@ -37,8 +37,8 @@ Result<CatchUp> CatchUp::plan(const RoundReports& reports, const Lack& lack, std
         reports, [&](const auto& report) { return knows_state(report.second, lack, range); });
     if (source == reports.end())
       return Error{"the state of the optimizer of range " + std::to_string(range) +
-                   " is lost, because both workers that had it went before others had got it; "
-                   "valid: start from a checkpoint"};
+                   " is lost, because both workers that held it left or died before another worker "
+                   "had received it; valid: start from a checkpoint"};
     plan.parts_.push_back({source->first, range, false, true});
   }
   plan.missing_ = plan.parts_.size();

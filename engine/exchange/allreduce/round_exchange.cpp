@@ -25,7 +25,7 @@ Result<void> RoundExchange::check_workers(std::string_view name, std::size_t wor
   if (workers <= allreduce_workers_max) return {};
   return Error{"exchange " + std::string{name} + " sums the updates of at most " +
                std::to_string(allreduce_workers_max) +
-               "; valid: fewer workers, or another exchange"};
+               " workers; valid: fewer workers, or another exchange"};
 }
 
 // --- this worker's reads and writes -------------------------------------------------------------

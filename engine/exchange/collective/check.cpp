@@ -93,8 +93,8 @@ class ChunkChecker {
     for (const ScheduledMove* other = begin; other != end; ++other) {
       if (other == &scheduled) continue;
       if (other->move.to == scheduled.move.to && scheduled.move.action == ReceiveAction::copy)
-        return at(scheduled, "writes what " + print(other->move) + " writes in the same round");
-      if (other->move == scheduled.move) return at(scheduled, "is twice in the round");
+        return at(scheduled, "in the same round, " + print(other->move) + " writes the same chunk");
+      if (other->move == scheduled.move) return at(scheduled, "occurs twice in the round");
     }
     return {};
   }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,10 @@ class BucketPieceReader : public PieceReader {
  public:
   BucketPieceReader(Output output, Part bucket) : output_(std::move(output)) {
     const auto& buckets = *static_cast<const Buckets<R>*>(output_.get());
-    if (!buckets.has(bucket)) throw TaskFailure{Error{"there is no such piece"}};
+    if (!buckets.has(bucket))
+      throw TaskFailure{Error{"there is no piece " + std::to_string(bucket) +
+                              "; valid: one of the " + std::to_string(buckets.lists.size()) +
+                              " from " + std::to_string(buckets.first) + " on"}};
     runs_ = buckets[bucket];
   }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -39,7 +40,9 @@ inline void put_bytes(Bytes& out, const void* data, std::size_t size) {
 }
 
 inline void put_count(Bytes& out, std::size_t size) {
-  if (size > UINT32_MAX) throw std::length_error{"a record with more than 2^32 elements"};
+  if (size > UINT32_MAX)
+    throw std::length_error{"a record has " + std::to_string(size) + " elements; valid: at most " +
+                            std::to_string(UINT32_MAX)};
   const auto count = static_cast<std::uint32_t>(size);
   put_bytes(out, &count, sizeof count);
 }

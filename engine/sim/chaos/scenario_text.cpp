@@ -270,16 +270,16 @@ Result<void> check(const Scenario& scenario) {
                  std::to_string(nodes_max)};
   const auto owners = core::has_servers(scenario.mode) ? scenario.servers : scenario.workers;
   if (scenario.replication_factor > owners)
-    return Error{"copies " + std::to_string(scenario.replication_factor) + ", and " +
-                 std::to_string(owners) +
-                 " nodes that own ranges; valid: at most as many copies as these nodes"};
+    return Error{"copies " + std::to_string(scenario.replication_factor) + ", but only " +
+                 std::to_string(owners) + " nodes own ranges; valid: 1 to " +
+                 std::to_string(owners)};
   const double total_compute = static_cast<double>(scenario.steps) *
                                static_cast<double>(scenario.compute.count()) *
                                std::max(1.0, scenario.straggling);
   if (total_compute > static_cast<double>(total_compute_max.count()))
     return Error{"steps x compute x straggling takes longer than " +
                  print_duration(total_compute_max) +
-                 " of virtual time; valid: less of one of them"};
+                 " of virtual time; valid: fewer steps, a shorter compute or less straggling"};
   return {};
 }
 

@@ -44,7 +44,7 @@ Result<void> check(const ProtocolOptions& options) {
                  ": a job does not survive lost messages without channels"};
   if (!options.slowness.empty() && options.slowness.size() != options.workers)
     return Error{std::to_string(options.slowness.size()) + " slownesses for " +
-                 std::to_string(options.workers) + " workers"};
+                 std::to_string(options.workers) + " workers; valid: one for each, or none"};
   return check_absences(options.absences, options.workers);
 }
 

@@ -178,7 +178,7 @@ Result<void> Trainer::repeat() {
     use_device(state_->index);
     if (!state_->can_repeat)
       return Error{device_name(state_->index) +
-                   ": no step to repeat; valid: after one that succeeded"};
+                   ": there is no step to repeat; valid: repeat() after a step() that succeeded"};
     state_->launch(state_->current());
     return {};
   });

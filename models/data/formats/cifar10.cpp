@@ -43,7 +43,7 @@ Result<void> append_file(const std::string& path, ReadBudget& budget, std::vecto
   for (std::size_t number = 1;; ++number) {
     const auto got = file->read(record);
     if (!got) return got.error();
-    if (*got == 0 && number == 1) return Error{path + ": holds nothing"};
+    if (*got == 0 && number == 1) return Error{path + ": is empty"};
     if (*got == 0) return {};
     if (*got < record_bytes)
       return error_at(*file, number,

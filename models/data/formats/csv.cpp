@@ -23,9 +23,11 @@ constexpr float missing_number = std::numeric_limits<float>::quiet_NaN();
 /// Names the options that accept missing values, for messages.
 std::string missing_value_options(const CsvSource& source) {
   return source.training_table == nullptr
-             ? "; valid: missing=mean, which replaces a number by its column's mean and a category "
-               "by none, or missing=drop, which leaves out such rows"
-             : "; valid: rows that are whole, or training data that were read with missing=mean";
+             ? "; valid: missing=mean, which replaces a missing number by its column's mean and a "
+               "missing category by none of its column's categories, or missing=drop, which leaves "
+               "out such rows"
+             : "; valid: rows without missing values, or training data that were read with "
+               "missing=mean";
 }
 
 Error missing_cell(const CsvSource& source, const CsvRows& rows, std::size_t column,
@@ -97,7 +99,7 @@ Result<std::optional<RawTable>> CsvReader::read() {
       if (source_.training_table != nullptr && !has_labels())
         return rows_.error(
             "lacks a value, and missing=drop would leave the row without a prediction; valid: rows "
-            "that are whole, or training data that were read with missing=mean");
+            "without missing values, or training data that were read with missing=mean");
       continue;
     }
     const auto added = add_row(**cells);

@@ -176,8 +176,8 @@ Result<void> ColumnFinder::find_label() {
   if (source_.training_table == nullptr && !header.empty() &&
       std::ranges::count(header, header[found_.label]) > 1)
     return rows_.error("several columns are named " + in_quotes(header[found_.label]) +
-                       ", that of the labels among them; valid: a name of its own for each, or "
-                       "ignore, id or label with the name of another column");
+                       ", and the label column is one of them; valid: different names, or "
+                       "label=NAME of another column");
   return set_use(found_.label, "label", label.value_or("last"));
 }
 

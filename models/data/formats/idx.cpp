@@ -84,7 +84,7 @@ Result<std::uint64_t> count_values(const InputFile& file, const Header& header) 
   std::uint64_t count = 1;
   const std::uint64_t count_max = file.content_max() / header.value_bytes();
   for (const auto size : header.sizes) {
-    if (size == 0) return error(file, "holds nothing: its shape is " + header.shape());
+    if (size == 0) return error(file, "has no elements: its shape is " + header.shape());
     if (count > count_max / size)
       return error(file, "its header promises " + header.shape() + " values of " +
                              std::to_string(header.value_bytes()) +

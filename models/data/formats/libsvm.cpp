@@ -56,8 +56,8 @@ class LibsvmReader {
     if (!source_.base) return {};
     const std::string from = std::to_string(*source_.base);
     if (source_.base_decided_by.empty()) return " (base=" + from + ")";
-    return ", for " + source_.base_decided_by + " counts features from " + from +
-           " (base=0 or base=1 says otherwise)";
+    return ", because " + source_.base_decided_by + " counts features from " + from +
+           "; set base=0 or base=1 if this file counts otherwise";
   }
   [[nodiscard]] Error error(const std::string& what) const {
     return Error{lines_.location() + ": " + what};
@@ -104,7 +104,7 @@ Result<RawTable> LibsvmReader::read() {
 Result<std::uint64_t> LibsvmReader::apply_base() {
   const std::uint64_t base = source_.base.value_or(has_index_zero_ ? 0 : 1);
   if (source_.features == 0 && x_.columns.empty())
-    return Error{lines_.path() + ": holds labels, but not one feature"};
+    return Error{lines_.path() + ": has labels, but no features"};
   const std::uint64_t found = largest_index_ + 1 - base;
   const std::uint64_t allowed = source_.features != 0 ? source_.features : index_max;
   if (found > allowed)

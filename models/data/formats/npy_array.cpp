@@ -149,7 +149,7 @@ Result<NpyHeader> ArrayReader::read_header() {
 Result<std::uint64_t> ArrayReader::count_values(const NpyHeader& header) const {
   const std::string shape = print_shape(header.shape);
   if (std::ranges::find(header.shape, 0U) != header.shape.end())
-    return error("holds nothing: its shape is " + shape);
+    return error("has no elements: its shape is " + shape);
   const std::uint64_t bytes_left =
       source_.content_max > offset_ ? source_.content_max - offset_ : std::uint64_t{0};
   const std::uint64_t count_max = std::min(bytes_left / header.type.bytes, UINT64_MAX / 16);

@@ -179,11 +179,10 @@ NpzSource fill_in_names(const NpzSource& source, const Archive& archive, bool is
 Result<void> check_name(const Archive& archive, const char* option, const std::string& name) {
   if (has_array(archive, name)) return {};
   if (name.empty())
-    return Error{
-        archive.path() +
-        ": no array has a usual name, such as X or data, x_train to train on, or x_test to " +
-        "test on; it holds " + archive.print_names() + "; valid: npz:" + archive.path() + "," +
-        option + "=NAME"};
+    return Error{archive.path() +
+                 ": no array has a usual name (X or data; x_train for training; x_test for "
+                 "testing); it holds " +
+                 archive.print_names() + "; valid: npz:" + archive.path() + "," + option + "=NAME"};
   return Error{archive.path() + ": holds no array " + quote(name) + " (" + option + "); " +
                suggest(name, archive.names())};
 }

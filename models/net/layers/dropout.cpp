@@ -60,8 +60,9 @@ LayerPointer<T> make_dropout(SpecReader& reader, const Shape& input) {
   const std::string text = reader.positional();
   const auto rate = parse_number(text);
   if (rate && *rate >= 0 && *rate < 1) return std::make_shared<Dropout<T>>(input, *rate);
-  reader.refuse(text.empty() ? std::string{"needs its rate, like dropout 0.5"}
-                             : quote(text) + " must be its rate, a number from 0 to below 1");
+  reader.refuse(text.empty()
+                    ? std::string{"needs its rate, like dropout 0.5"}
+                    : quote(text) + " must be its rate, a number of at least 0 and below 1");
   return nullptr;
 }
 

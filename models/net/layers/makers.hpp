@@ -75,7 +75,8 @@ inline bool check_image(SpecReader& reader, const Shape& input) {
 inline bool check_row(SpecReader& reader, const Shape& input) {
   if (input.size() == 1) return true;
   reader.refuse("reads rows of numbers, but its input is " + print_shape(input) +
-                "; put flatten in between, which makes it " + std::to_string(volume(input)));
+                "; put flatten before it, which gives it rows of " + std::to_string(volume(input)) +
+                " numbers");
   return false;
 }
 

@@ -29,10 +29,10 @@ std::string print_shape(const Shape& shape) {
 
 Result<Shape> parse_shape(std::string_view text) {
   const auto refuse = [&] {
-    return Error{
-        quote(text) +
-        " is no shape; valid: HEIGHTxWIDTHxCHANNELS like 32x32x3, or a count, of at most " +
-        std::to_string(volume_max) + " numbers"};
+    return Error{quote(text) +
+                 " is not a shape; valid: one to three extents, like 784 or 32x32x3, whose product "
+                 "is at most " +
+                 std::to_string(volume_max)};
   };
   Shape shape;
   for (const std::string_view part : split(text, 'x')) {

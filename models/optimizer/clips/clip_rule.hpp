@@ -34,7 +34,7 @@ template <class C>
   const std::string limit_text = reader.positional();
   const auto limit = parse_number(limit_text);
   if (limit && static_cast<float>(*limit) > 0) return *limit;
-  reader.refuse("the limit '" + limit_text + "' must be a number above 1e-45, e.g. " +
+  reader.refuse("the limit '" + limit_text + "' must be a number above 0 (at least 1e-45), e.g. " +
                 std::string{C::example});
   return 0;
 }

@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "round 2: 1 -> 2 adds chunk 0: counts the contribution of member 1 twice"},
         Sabotage{"AddTwiceInARound",
                  [](Schedule& s) { s.rounds[0].push_back(s.rounds[0].front()); },
-                 "round 1: 1 -> 2 adds chunk 0: is twice in the round"},
+                 "round 1: 1 -> 2 adds chunk 0: occurs twice in the round"},
         Sabotage{"AddInALaterRoundToo",
                  [](Schedule& s) {
                    s.rounds[2].push_back({1, 0, 0, ReceiveAction::add});
@@ -128,8 +128,8 @@ INSTANTIATE_TEST_SUITE_P(
                  [](Schedule& s) {
                    s.rounds[4].push_back({0, 2, 0, ReceiveAction::add});
                  },
-                 "round 5: 3 -> 2 copies chunk 0: writes what 0 -> 2 adds chunk 0 writes in the "
-                 "same round"},
+                 "round 5: 3 -> 2 copies chunk 0: in the same round, 0 -> 2 adds chunk 0 writes "
+                 "the same chunk"},
         Sabotage{"NoSuchMember", [](Schedule& s) { s.rounds[0].front().to = 4; },
                  "round 1: 1 -> 4 adds chunk 0: no such member, chunk or port"},
         Sabotage{"NoSuchPort", [](Schedule& s) { s.rounds[0].front().port = 1; },

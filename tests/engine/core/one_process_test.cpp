@@ -294,13 +294,14 @@ TEST(Questions, AreRefusedByMembersWithoutThePart) {
   EXPECT_EQ(refusal(owner, AskStep{}), "server (member 3) computes no updates");
   EXPECT_EQ(refusal(1, AskSteps{}), "worker 1 is not the coordinator");
   EXPECT_EQ(refusal(1, AskValue{0, nullptr}),
-            "range 0: not owned by worker 1, or without such rows, which must ascend, each once");
+            "range 0: worker 1 does not own it, or it does not have these rows; valid: ascending "
+            "row numbers, each once");
   EXPECT_EQ(refusal(std::nullopt, AskValue{1, nullptr}), "range 1: valid: below 1");
   using RowList = std::vector<std::uint32_t>;
   for (const RowList& rows : {RowList{3}, RowList{0, 0}})
     EXPECT_EQ(refusal(owner, AskValue{0, std::make_shared<const RowList>(rows)}),
-              "range 0: not owned by server (member 3), or without such rows, which must ascend, "
-              "each once");
+              "range 0: server (member 3) does not own it, or it does not have these rows; valid: "
+              "ascending row numbers, each once");
   EXPECT_EQ(refusal(77, AskStep{}), "member 77 is not in the job, or not any more");
   EXPECT_EQ(refusal(std::nullopt, AskStep{}), "no member is named");
   Members peers{Mode::peer, "asp", 5};

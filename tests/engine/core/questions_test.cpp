@@ -33,9 +33,9 @@ TEST(OpenQuestions, AnswersTheQuestionsToAMemberThatLeavesAndRefusesTheOldestOfT
   member.run([](auto& core, const auto& context) { core.ask(context, 1, {1024, AskStep{}}); });
   ASSERT_EQ(member.answers().size(), 1U);
   EXPECT_EQ(member.answers()[0].number, 0U);
-  EXPECT_EQ(
-      std::get<Refusal>(member.answers()[0].answer).why,
-      "no answer yet, and 1024 later questions by this node's member; valid: fewer at a time");
+  EXPECT_EQ(std::get<Refusal>(member.answers()[0].answer).why,
+            "no answer yet, and 1024 later questions by this node's member; valid: at most 1024 "
+            "open questions at a time");
   member.receive(1, without(2, 1), 2);
   ASSERT_EQ(member.answers().size(), 1U);
   EXPECT_EQ(member.answers()[0].number, 5U);

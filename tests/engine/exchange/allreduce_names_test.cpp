@@ -24,7 +24,7 @@ TEST(Allreduce, IsTheBarrierBspAndNoOther) {
                   ": exchange allreduce:ring itself makes all workers wait for each other, as "
                   "barrier bsp does; valid: barrier bsp, or another exchange");
   EXPECT_EQ(checked("allreduce", "bsp", 257),
-            "workers=257: exchange allreduce sums the updates of at most 256; valid: fewer "
+            "workers=257: exchange allreduce sums the updates of at most 256 workers; valid: fewer "
             "workers, or another exchange");
   EXPECT_EQ(checked("allreduce:bcube:k=2,overlap", "bsp", 9), "accepted");
   EXPECT_EQ(checked("allreduce:bcube:k=2", "bsp", 8),

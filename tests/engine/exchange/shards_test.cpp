@@ -304,8 +304,8 @@ TEST_F(ShardedTest, JobFailsIfBothWorkersWithAStateDieAtOnce) {
   adopt_all();
   deliver_all();
   EXPECT_EQ(failure_,
-            "the state of the optimizer of range 1 is lost, because both workers that had it went "
-            "before others had got it; valid: start from a checkpoint");
+            "the state of the optimizer of range 1 is lost, because both workers that held it left "
+            "or died before another worker had received it; valid: start from a checkpoint");
 }
 
 TEST_F(ShardedTest, OptimizerWithoutStateLosesNothingIfManyDieAtOnce) {

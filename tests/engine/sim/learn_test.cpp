@@ -226,7 +226,7 @@ TEST(Learn, RefusesOptionsThatCannotWork) {
             "a job needs a number of steps or a horizon: else it never ends");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.horizon = 0s; }), "horizon=0s: valid: more than 0s");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.link.loss = 1; }),
-            "link: loss=1: valid: 0 to below 1");
+            "link: loss=1; valid: 0 to below 1");
   EXPECT_EQ(refusal([](auto& o) {
               o.protocol.link.loss = 0.1;
               o.protocol.channels = false;
@@ -234,7 +234,10 @@ TEST(Learn, RefusesOptionsThatCannotWork) {
             "loss=0.1: a job does not survive lost messages without channels");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.replication_factor = 0; }),
             "copies=0: a range needs at least 1 owner");
-  EXPECT_EQ(refusal([](auto& o) { o.protocol.slowness = {1, 2}; }), "2 slownesses for 4 workers");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.protocol.slowness = {1, 2};
+            }),
+            "2 slownesses for 4 workers; valid: one for each, or none");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.shards = 0; }),
             "shards=0: a job needs at least 1 server shard");
   EXPECT_EQ(refusal([](auto& o) { o.epochs = -1; }), "epochs must be a finite number >= 0");

@@ -131,12 +131,12 @@ TEST(Network, RefusesInvalidLinkOptions) {
     return result ? "" : result.error().message;
   };
   EXPECT_EQ(refusal({}), "");
-  EXPECT_EQ(refusal({.latency = {}, .loss = 1}), "loss=1: valid: 0 to below 1");
-  EXPECT_EQ(refusal({.latency = {}, .loss = NAN}), "loss=nan: valid: 0 to below 1");
-  EXPECT_EQ(refusal({.latency = {}, .duplication = -0.5}), "duplication=-0.5: valid: 0 to 1");
-  EXPECT_EQ(refusal({.latency = {}, .reordering = 2}), "reordering=2: valid: 0 to 1");
+  EXPECT_EQ(refusal({.latency = {}, .loss = 1}), "loss=1; valid: 0 to below 1");
+  EXPECT_EQ(refusal({.latency = {}, .loss = NAN}), "loss=nan; valid: 0 to below 1");
+  EXPECT_EQ(refusal({.latency = {}, .duplication = -0.5}), "duplication=-0.5; valid: 0 to 1");
+  EXPECT_EQ(refusal({.latency = {}, .reordering = 2}), "reordering=2; valid: 0 to 1");
   EXPECT_EQ(refusal({.latency = {}, .bytes_per_second = INFINITY}),
-            "bandwidth=inf: valid: bytes a second, 0 for no limit");
+            "bandwidth=inf; valid: bytes a second, 0 for no limit");
 }
 
 }  // namespace

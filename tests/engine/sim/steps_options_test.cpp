@@ -77,8 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                  [](StepOptions& o) {
                    o.absences.resize(10, {2s, 2s});
                  },
-                 "absence of 2000000000 ns in each 2000000000 ns; valid: from 0 to below the "
-                 "period"},
+                 "absence of 2s in each 2s; valid: from 0 to below the period"},
         BadSteps{
             "WeightsOfACoordinator",
             [](StepOptions& o) {

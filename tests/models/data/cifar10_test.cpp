@@ -45,7 +45,7 @@ TEST(Cifar10, NamesFileAndRecordOfAnError) {
   const auto bad = folder.write("bad", record(10, 1, 1, 1));
   EXPECT_EQ(message_of(read({bad})), bad + ": record 1 has the label 10; valid: 0 to 9");
   const auto empty = folder.write("empty", "");
-  EXPECT_EQ(message_of(read({empty})), empty + ": holds nothing");
+  EXPECT_EQ(message_of(read({empty})), empty + ": is empty");
 }
 
 TEST(Cifar10, PrintsAllItsFiles) {

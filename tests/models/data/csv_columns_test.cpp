@@ -165,14 +165,14 @@ TEST_F(CsvColumns, RefusesFilesThatDoNotMatchTheTrainingData) {
       {"u,v,w,x\n1,2,3,4\n", "", "FILE:1: has 3 columns of features, but the training data have 2"},
       {"city,age\nParis,old\n", "", "FILE:2: column 2 'age': 'old' is not a number"},
       {"city,age\nParis,\n", "",
-       "FILE:2: column 2 'age': '' is a missing value; valid: rows that are whole, or training "
-       "data that were read with missing=mean"},
+       "FILE:2: column 2 'age': '' is a missing value; valid: rows without missing values, or "
+       "training data that were read with missing=mean"},
       {"city,age\nParis,\n", ",missing=mean",
        "FILE: missing=mean needs the means of the training data, which were read without it; "
        "valid: missing=mean for the training data too, or missing=drop if there are labels"},
       {"city,age\nParis,\n", ",missing=drop",
        "FILE:2: lacks a value, and missing=drop would leave the row without a prediction; valid: "
-       "rows that are whole, or training data that were read with missing=mean"},
+       "rows without missing values, or training data that were read with missing=mean"},
   };
   for (const auto& [content, options, message] : cases) {
     const auto other = load_like(write_other(content) + options, train);

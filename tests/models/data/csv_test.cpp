@@ -54,8 +54,9 @@ TEST(Csv, ReadsGzipUnderAnyFileName) {
 TEST(Csv, RefusesBadFilesWithLocationAndValidForm) {
   const TemporaryFolder folder;
   const std::string missing =
-      "is a missing value; valid: missing=mean, which replaces a number by its column's mean and a "
-      "category by none, or missing=drop, which leaves out such rows";
+      "is a missing value; valid: missing=mean, which replaces a missing number by its column's "
+      "mean and a missing category by none of its column's categories, or missing=drop, which "
+      "leaves out such rows";
   const std::string mixed =
       "is not a number, but 1 others of that column are; valid: numbers, category=NAME for a "
       "column "
@@ -104,8 +105,8 @@ TEST(Csv, RefusesBadFilesWithLocationAndValidForm) {
       {",label=y", "y,x,y\n1,2,3\n",
        "FILE:1: label=y names 2 columns; valid: a name that only one column has"},
       {"", "x,y,y\n1,2,3\n",
-       "FILE:1: several columns are named 'y', that of the labels among them; valid: a name of its "
-       "own for each, or ignore, id or label with the name of another column"},
+       "FILE:1: several columns are named 'y', and the label column is one of them; valid: "
+       "different names, or label=NAME of another column"},
       {",task=class", "1,0\n2,1.5\n",
        "FILE: label 1.5 of record 2 is not a class; valid: whole numbers 0..k-1 or 1..k with "
        "k <= 1000000, or -1 and +1 throughout"},

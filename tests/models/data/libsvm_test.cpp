@@ -79,7 +79,7 @@ TEST(Libsvm, RefusesBadFilesWithLocationAndValidForm) {
   const std::vector<std::array<std::string, 3>> cases{
       {"", "", "FILE: holds no rows"},
       {"", "# nothing\n\n", "FILE: holds no rows"},
-      {"", "0\n1\n", "FILE: holds labels, but not one feature"},
+      {"", "0\n1\n", "FILE: has labels, but no features"},
       {"", "x 1:1\n", "FILE:1: 'x' is not a label; valid: a finite number, then index:value ..."},
       {"", "0 1:1\n1:1 2:2\n",
        "FILE:2: '1:1' is not a label; valid: a finite number, then index:value ..."},

@@ -40,9 +40,9 @@ TEST(LoadPair, CountsTestIndicesFromTheBaseOfTheTrainingData) {
   const std::string train = folder.path("train");
   const std::string test = folder.path("test");
   EXPECT_EQ(message_of(pair_of(folder, "libsvm", "0 1:1\n1 3:1\n", "0 1:1\n0 0:1\n")),
-            "test: " + test + ":2: the index of '0:1' is not valid, for " + train +
-                " counts features from 1 (base=0 or base=1 says otherwise); valid: whole numbers "
-                "1 to 2147483648");
+            "test: " + test + ":2: the index of '0:1' is not valid, because " + train +
+                " counts features from 1; set base=0 or base=1 if this file counts otherwise; "
+                "valid: whole numbers 1 to 2147483648");
   const TablePair with_base =
       pair_of(folder, "libsvm", "0 1:1\n1 3:1\n", "0 1:1\n0 0:1\n", ",base=0").value();
   EXPECT_EQ(with_base.train.sparse_row(0).columns[0], 1U);

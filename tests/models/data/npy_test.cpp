@@ -156,7 +156,7 @@ TEST(Npy, RefusesBadFilesWithLocationAndValidForm) {
       {npy_with("{'descr': [('a', '<f4'), ('b', '<f4')], 'shape': (2,)}", four),
        "FILE: its elements are records of several fields; valid: numbers, as "
        "numpy.lib.recfunctions.structured_to_unstructured(x) makes of them"},
-      {npy("<f4", "0, 2", ""), "FILE: holds nothing: its shape is [0, 2]"},
+      {npy("<f4", "0, 2", ""), "FILE: has no elements: its shape is [0, 2]"},
       {npy("<f4", "4,", four),
        "FILE: its shape is [4]; valid: [rows, features] or [rows, height, width, channels]"},
       {npy("<f4", "", four.substr(0, 4)),
@@ -271,22 +271,18 @@ TEST(Npz, RefusesBadFilesWithLocationAndValidForm) {
   folder.write("a.npz", "not a zip");
   EXPECT_EQ(error_of(), path + ": is not an archive of numpy.savez: Not a zip archive");
   folder.write("a.npz", zip_of({{"p.npy", x}, {"q.npy", two_labels}, {"r.txt", ""}}));
-  EXPECT_EQ(error_of(),
-            path +
-                ": no array has a usual name, such as X or data, x_train to train on, or x_test to "
-                "test on; it holds "
-                "'p', 'q'; valid: npz:" +
-                path + ",features=NAME");
+  EXPECT_EQ(error_of(), path +
+                            ": no array has a usual name (X or data; x_train for training; x_test "
+                            "for testing); it holds 'p', 'q'; valid: npz:" +
+                            path + ",features=NAME");
   EXPECT_EQ(error_of(",features=other"), path + ": holds no array 'other' (features); valid: p, q");
   EXPECT_EQ(error_of(",features=p,labels=qq"),
             path + ": holds no array 'qq' (labels); did you mean 'q'? valid: p, q");
   folder.write("a.npz", zip_of({{"readme.txt", "x"}}));
-  EXPECT_EQ(error_of(),
-            path +
-                ": no array has a usual name, such as X or data, x_train to train on, or x_test to "
-                "test on; it holds "
-                "no array; valid: npz:" +
-                path + ",features=NAME");
+  EXPECT_EQ(error_of(), path +
+                            ": no array has a usual name (X or data; x_train for training; x_test "
+                            "for testing); it holds no array; valid: npz:" +
+                            path + ",features=NAME");
   folder.write("a.npz", zip_of({{"x.npy", x.substr(0, 70)}, {"y.npy", two_labels}}));
   EXPECT_EQ(error_of(), path +
                             ": array 'x': its header promises [2, 1] values of 4 bytes, but "

@@ -187,12 +187,13 @@ TEST(SampleOrder, RefusesDealsThatNoJobCanHaveHad) {
   EXPECT_EQ(refusal({0, 5, 0, {}}),
             "samples were dealt to 0 workers in batches of 5; valid: at least 1 of each");
   const std::uint64_t huge = std::uint64_t{1} << 60U;
-  EXPECT_EQ(refusal({0, 5, 0, {{huge}}}), "holds step 1152921504606846976, which no job reaches");
+  EXPECT_EQ(refusal({0, 5, 0, {{huge}}}),
+            "a worker has taken 1152921504606846976 steps or samples, more than any job takes");
   EXPECT_EQ(refusal({0, 5, 0, {{0, huge}}}),
-            "holds step 1152921504606846976, which no job reaches");
+            "a worker has taken 1152921504606846976 steps or samples, more than any job takes");
   EXPECT_EQ(refusal({0, 5, 0, {{601}, {0}}}), "the workers are 101 epochs apart; valid: up to 100");
   EXPECT_EQ(refusal({UINT32_MAX, 5, 0, {{0}}}),
-            "holds a deal from epoch 4294967295 on; valid: 4294967095");
+            "a former deal begins with epoch 4294967295; valid: up to 4294967095");
   const std::vector<FormerDeal> gap{{0, 5, 0, {{1}}}, {2, 5, 0, {{1}}}};
   EXPECT_FALSE(check_deals(gap, 60)) << "the second deal begins with epoch 1";
   EXPECT_FALSE(check_deals(std::vector<FormerDeal>(101, {0, 5, 0, {{1}}}), 60));

@@ -28,7 +28,7 @@ std::string layers_error(const std::string& layers, const Table& data = dense_ta
 TEST(NetRefusals, NameTheLayerAndBothShapes) {
   EXPECT_EQ(layers_error("conv2d 6 kernel=5; dense 10"),
             "net: layer 2 (dense 10): dense: reads rows of numbers, but its input is 24x24x6; put "
-            "flatten in between, which makes it 3456");
+            "flatten before it, which gives it rows of 3456 numbers");
   EXPECT_EQ(
       layers_error("dense 10; conv2d 6 kernel=5"),
       "net: layer 2 (conv2d 6 kernel=5): conv2d: reads images, HEIGHTxWIDTHxCHANNELS, but its "
@@ -92,7 +92,8 @@ TEST(NetRefusals, NameUnknownLayersAndBadOptions) {
             "net: layer 1 (dense ten): dense: 'ten' must be its outputs, a whole number from 1 to "
             "16777216");
   EXPECT_EQ(layers_error("dropout 1"),
-            "net: layer 1 (dropout 1): dropout: '1' must be its rate, a number from 0 to below 1");
+            "net: layer 1 (dropout 1): dropout: '1' must be its rate, a number of at least 0 and "
+            "below 1");
   EXPECT_EQ(layers_error("dense 10(relu)"),
             "net: layer 1 (dense 10): has branches; only residual(...) may have them");
   EXPECT_EQ(layers_error("residual; dense 10"),
@@ -116,14 +117,14 @@ TEST(NetRefusals, NameMismatchesOfNetAndData) {
   EXPECT_EQ(error_of("net:layers=dense 10,loss=hinge"),
             "net: unknown loss 'hinge'; valid: softmax, squared, contrastive");
   EXPECT_EQ(error_of("net:layers=dense 10,loss=squared"),
-            "net: loss: squared: needs real targets, the data has 10 classes");
+            "net: loss: squared: needs real targets, but the data has 10 classes");
   EXPECT_EQ(error_of("net:layers=dense 10,loss=contrastive"),
-            "net: loss: contrastive: needs 2 classes, alike or not, the data has 10 classes");
+            "net: loss: contrastive: needs 2 classes, alike or not, but the data has 10 classes");
   EXPECT_EQ(error_of("net:layers=dense 10,input=28x28"),
             "net: layer 1 (dense 10): dense: reads rows of numbers, but its input is 28x28; put "
-            "flatten in between, which makes it 784");
+            "flatten before it, which gives it rows of 784 numbers");
   EXPECT_EQ(error_of("net:layers=flatten; dense 10,input=28x27x1"),
-            "net: its input 28x27x1 needs 756 features, the data has 784");
+            "net: its input 28x27x1 needs 756 features, but the data has 784");
   EXPECT_EQ(error_of("lenet5:input=4x196x1"),
             "lenet5: layer 4 (conv2d 16 kernel=5): conv2d: its window of 5x5 is larger than its "
             "input 2x98x6");
@@ -133,7 +134,7 @@ TEST(NetRefusals, NameMismatchesOfNetAndData) {
             "lenet5: the data's 785 features are no square image; add "
             "input=HEIGHTxWIDTHxCHANNELS");
   EXPECT_EQ(parse("lenet5", sparse_table(2, 784, 10)).error().message,
-            "lenet5: a net learns from dense rows, the data has sparse ones");
+            "lenet5: a net learns from dense rows, but the data has sparse ones");
 }
 
 TEST(NamedNets, AcceptImagesAndPrintTheirNames) {

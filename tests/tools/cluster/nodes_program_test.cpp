@@ -312,7 +312,8 @@ TEST_F(Nodes, RefuseAJobThatExceedsTheirMemory) {
 TEST_F(Nodes, SayThatTheirSeedNodeDoesNotAnswer) {
   Process lone{work_, program(), words("node --listen 127.0.0.1:* --join 127.0.0.1:1")};
   EXPECT_TRUE(wait_until([&] {
-    return lone.err().find("no answer from tcp://127.0.0.1:1 yet: on its own") != std::string::npos;
+    return lone.err().find("no answer from tcp://127.0.0.1:1 yet: this node runs alone") !=
+           std::string::npos;
   })) << lone.err();
   EXPECT_NE(lone.err().find("its name has the port, which is another one at each start"),
             std::string::npos);

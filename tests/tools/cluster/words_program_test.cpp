@@ -221,8 +221,8 @@ TEST_F(TwoJobs, AreChosenByNamePrefixOrNumber) {
   expect_refusal("stop --job walk", "--job: 'walk' is no job here; valid: ");
   expect_refusal("submit --data digits:n=300 --name run-one",
                  "--name: 'run-one' is the name of a job that is running here (" + description +
-                     "); valid: another, or `starling stop --drop run-one` before, which drops its "
-                     "model or result");
+                     "); valid: another name, or first `starling stop --drop run-one`, which drops "
+                     "the job's model or result");
 
   // Chooses a job by the beginning of its name, and by its number.
   const auto json = nlohmann::json::parse(starling(work_, "status run-t --json" + to(2)).out);

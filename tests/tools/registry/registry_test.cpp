@@ -113,6 +113,33 @@ TEST(Registry, TwoBarriersCannotHaveOneName) {
   EXPECT_TRUE(Registry{}.barrier(rule("half")).barrier(rule("most")).check());
 }
 
+TEST(Registry, TwoModelsOrAlgorithmsCannotHaveOneName) {
+  const std::string refusal =
+      " of your own model, or algorithm, with float32 elements is given twice; valid: each name "
+      "once for a type of elements and a type of data";
+  const auto model = [](Registry registry, const char* name) {
+    return registry.model<ConstantModel, Indivisible>(name, "");
+  };
+  EXPECT_TRUE(model(model({}, "one"), "other").check());
+  EXPECT_EQ(model(model({}, "one"), "one").check().error().message, "the name 'one'" + refusal);
+  const auto make = [](SpecReader&, const auto&) { return actor::Algorithm<float>{}; };
+  EXPECT_EQ(model(Registry{}.algorithm<float, Indivisible>("one", "", make), "one")
+                .check()
+                .error()
+                .message,
+            "the name 'one'" + refusal);
+  EXPECT_EQ(Registry{}
+                .algorithm<float>("two", "", make)
+                .algorithm<float>("two", "", make)
+                .check()
+                .error()
+                .message,
+            "the name 'two'" + refusal);
+  EXPECT_TRUE(model(Registry{}.algorithm<float>("one", "", make), "one").check())
+      << "their data have different types";
+  EXPECT_TRUE(with_built_in({}).check()) << "built-in models have elements of two types";
+}
+
 TEST(Registry, AnIndivisibleTypeIsTrainedOnWhole) {
   const Registry registry = user_registry();
   const auto undivided = load_data(registry, {.data = "whole"});

@@ -223,7 +223,7 @@ TEST(KMeansFlow, RefusesWhatHasNoClusters) {
             "--k: 3 is too many: the input has 2 different points; valid: 1 to 2");
   EXPECT_EQ(error({{"k", "2"}}), "");
   EXPECT_EQ(error({{"k", "2"}, {"centres", file}}),
-            "kmeans: centres excludes k and seed; valid: either");
+            "kmeans: centres cannot be combined with k or seed; valid: centres, or k and seed");
   EXPECT_EQ(error({{"centres", put_file(folder, "flat", "1\n")}}),
             path_of(folder, "flat") +
                 ":1: the line has 1 column, and the first line has 2; valid: as many in each line");

@@ -90,11 +90,12 @@ TEST(ProtocolLevel, RefusesBadSettings) {
     EXPECT_EQ(ran.code, 2);
     return ran.err;
   };
-  EXPECT_NE(refusal(protocol_job + "--loss 150%").find("'150%' must be a share from 0 to below 1"),
+  EXPECT_NE(refusal(protocol_job + "--loss 150%")
+                .find("'150%' must be a share of at least 0 and below 1"),
             std::string::npos);
-  EXPECT_NE(
-      refusal(protocol_job + "--loss 1").find("--loss: '1' must be a share from 0 to below 1"),
-      std::string::npos);
+  EXPECT_NE(refusal(protocol_job + "--loss 1")
+                .find("--loss: '1' must be a share of at least 0 and below 1"),
+            std::string::npos);
   EXPECT_NE(refusal("sim --level protocol --data linear:d=10,n=400 --model softmax")
                 .find("softmax needs 2 or more classes"),
             std::string::npos);

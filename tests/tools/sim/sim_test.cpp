@@ -262,8 +262,8 @@ TEST(Sim, CountsMessagesByModeAndWarnsOfSettingsWithoutEffect) {
   const std::string line = "sim --workers 10 --barrier asp --json --recheck notify";
   const ProgramResult central = starling(folder, line);
   EXPECT_NEAR(Json::parse(central.out)[0]["messages_a_step"].get<double>(), 2, 0.1);
-  EXPECT_TRUE(
-      central.err.starts_with("starling: --recheck: has no effect under asp, which draws no one\n"))
+  EXPECT_TRUE(central.err.starts_with(
+      "starling: --recheck: has no effect under asp, which draws no workers\n"))
       << central.err;
   const ProgramResult peer = starling(folder, line + " --mode peer --quiet");
   EXPECT_EQ(Json::parse(peer.out)[0]["messages_a_step"], 0);

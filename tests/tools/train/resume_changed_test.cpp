@@ -171,9 +171,10 @@ TEST_F(ResumeChanged, RefusesDealsThatNoJobCanHaveHad) {
            {1, 0, "ends within a deal"},  // a batch of 0 says that the sizes follow
            {3, 5, "ends within a deal"},
            {3, UINT64_MAX, "ends within a deal"},
-           {4, std::uint64_t{1} << 60U, "holds step 1152921504606846976, which no job reaches"},
+           {4, std::uint64_t{1} << 60U,
+            "a worker has taken 1152921504606846976 steps or samples, more than any job takes"},
            {4, 100'000, "epochs apart; valid: up to 100"},
-           {0, UINT32_MAX, "holds a deal from epoch 4294967295 on; valid: "},
+           {0, UINT32_MAX, "a former deal begins with epoch 4294967295; valid: "},
            {4, 30, "holds worker 0 at step 20 of range 0 with "}}) {
     folder_.write("e",
                   with_number(folder_.read("d"), "starling.deals", wrong.element, wrong.number));

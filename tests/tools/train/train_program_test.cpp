@@ -135,7 +135,7 @@ TEST(Train, WarnsOfARecheckThatHasNoEffect) {
   const ProgramResult ran =
       starling(folder, line.substr(0, line.find("--quiet")) + line.substr(line.find("--epochs")));
   EXPECT_EQ(ran.code, 0);
-  EXPECT_TRUE(contains(ran.err, "--recheck: has no effect under bsp, which draws no one\n"))
+  EXPECT_TRUE(contains(ran.err, "--recheck: has no effect under bsp, which draws no workers\n"))
       << ran.err;
   EXPECT_FALSE(contains(ran.out, "notify")) << ran.out;
 }

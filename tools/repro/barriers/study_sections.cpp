@@ -162,14 +162,13 @@ Section map_section(const BarrierStudy& study, std::vector<Plot>& plots) {
       "Which barrier wins where",
       {Paragraph{fmt::format(
            "{} kinds of clusters, simulated in central mode for 150 steps of the slowest worker: "
-           "numbers of workers, a share "
-           "of "
-           "stragglers that are so many times slower, and the jitter of all steps. Barriers within "
-           "{:.0f} % of the best count as equally good; of these the one with the least stale "
-           "updates wins. Without further condition bsp has the least stale updates everywhere, so "
-           "that column compares only barriers with at least 90 % of the most updates. Numbers in "
-           "brackets: updates relative to bsp; staleness; seconds to the loss. A table first says "
-           "in how many clusters each barrier wins.",
+           "they differ in the number of workers, the share of stragglers, the factor by which "
+           "stragglers are slower, and the jitter of all steps. Barriers within {:.0f} % of the "
+           "best count as equally good; among these, the one with the least stale updates wins. "
+           "Without another condition, bsp has the least stale updates everywhere, so that column "
+           "compares only barriers with at least 90 % of the most updates. Numbers in brackets: "
+           "updates relative to bsp; staleness; seconds to the loss. A table first says in how "
+           "many clusters each barrier wins.",
            study.map.size(), 100 * equal_within)},
        wins_table(study),
        FoldedTable{"map", "The winners in each kind of cluster", map_table(study)}}};

@@ -64,7 +64,9 @@ Result<Counts> count_bins(const Numbers& numbers, const std::vector<double>& edg
     return std::move(counts);
   };
   const auto merge = [](const Counts& a, const Counts& b) {
-    if (a.size() != b.size()) throw std::runtime_error{"counts of other bins"};
+    if (a.size() != b.size())
+      throw std::runtime_error{"the counts of two parts differ in their number of bins: " +
+                               std::to_string(a.size()) + " and " + std::to_string(b.size())};
     Counts sum = a;
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += b[i];
     return sum;

@@ -108,7 +108,8 @@ Result<IterationSums> sum_iteration(const Points& points, const Centres& centres
     };
     if (a.clusters.size() != b.clusters.size() ||
         !std::ranges::equal(a.clusters, b.clusters, std::not_fn(differs)))
-      throw std::runtime_error{"sums of other clusters"};
+      throw std::runtime_error{
+          "the sums of two parts differ in their number of clusters or of coordinates"};
     IterationSums both = a;
     for (std::size_t c = 0; c < both.clusters.size(); ++c) {
       for (std::size_t i = 0; i < both.clusters[c].sum.size(); ++i)
@@ -203,7 +204,7 @@ KMeans KMeans::parse(SpecReader& options) {
                  .assigns = options.flag("assign"),
                  .columns = ColumnFlags::parse(options)};
   if (!k_means.centres.empty() && has_drawn_centres)
-    options.refuse("centres excludes k and seed; valid: either");
+    options.refuse("centres cannot be combined with k or seed; valid: centres, or k and seed");
   return k_means;
 }
 

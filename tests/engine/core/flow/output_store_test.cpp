@@ -98,7 +98,7 @@ TEST(OutputStore, RefusesWhatComesAfterTheLastChunk) {
   EXPECT_EQ(receiver.store(chunk), "");
   chunk.chunk = 1;
   chunk.bytes = RecordBytes::copy_of(std::vector<std::byte>(4));
-  EXPECT_EQ(receiver.store(chunk), "a piece of records goes on behind its end");
+  EXPECT_EQ(receiver.store(chunk), "a piece of records has bytes after its last chunk");
 }
 
 TEST(OutputStore, DamagedPiecesAreErrorsOrRecords) {

@@ -271,7 +271,7 @@ TEST(DynamicBatches, RefuseATotalBelowTheNumberOfWorkers) {
   options.batch = 3;
   const auto refused = learn(model(), table(), nullptr, options);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("total=3 is below the number of workers, 4"),
+  EXPECT_NE(refused.error().message.find("dynamic:total=3 is below the number of workers, 4"),
             std::string::npos)
       << refused.error().message;
 }
