@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "starling/tools/command_line/command_line.hpp"
 #include "starling/tools/program/interrupt.hpp"
@@ -13,10 +14,10 @@ namespace starling {
 namespace {
 
 /// Checks what the user's program defines, even if the command does not use it, and then runs the
-/// command.
-Result<int> run(int argc, const char* const* argv, const Registry& registry) {
+/// command. The built-in entries are added after the check: those of the user may hide them.
+Result<int> run(int argc, const char* const* argv, Registry registry) {
   if (auto valid = registry.check(); !valid) return std::move(valid).error();
-  return program::run_command_line(argc, argv, registry);
+  return program::run_command_line(argc, argv, program::with_built_in(std::move(registry)));
 }
 
 }  // namespace
@@ -25,7 +26,7 @@ int main(int argc, const char* const* argv, Registry registry) {
   try {
     if (argc > 0) program::set_program_name(argv[0]);
     program::install_signal_handlers();
-    const auto code = run(argc, argv, program::with_built_in(std::move(registry)));
+    const auto code = run(argc, argv, std::move(registry));
     if (code) return *code;
     program::print_error(code.error().message);
     return program::bad_input;

@@ -47,6 +47,7 @@
 #include "starling/actor/flow/output_folder.hpp"
 #include "starling/actor/flow/sample_table.hpp"
 #include "starling/actor/flow/save_text.hpp"
+#include "starling/base/input.hpp"
 #include "starling/base/result.hpp"
 #include "starling/base/spec.hpp"
 #include "starling/tools/registry/registry.hpp"
@@ -193,11 +194,19 @@ DataEntry::Load load_of_flow() {
       auto context = context_of_source(options);
       if (!context) return std::move(context).error();
       const auto samples = flow.run(*context);
-      if (!samples) return samples.error();
+      // The engine says only that it was stopped. The limits of this thread say why.
+      const std::string name{F::name};
+      if (!samples) {
+        if (auto goes_on = check_reading(name); !goes_on) return std::move(goes_on).error();
+        return samples.error();
+      }
       const bool is_test = shape != nullptr;
       auto table = flow::to_table(
           *samples, is_test ? flow::TableOptions::like(*shape) : flow::TableOptions{});
-      if (!table) return std::move(table).error();
+      if (!table) {
+        if (auto goes_on = check_reading(name); !goes_on) return std::move(goes_on).error();
+        return std::move(table).error();
+      }
       return AnyData::of(*std::move(table));
     };
   }

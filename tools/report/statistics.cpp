@@ -28,9 +28,10 @@ Summary compute_statistics(std::span<const double> values) {
   if (values.empty()) return summary;
   summary.count = values.size();
   const auto n = static_cast<double>(values.size());
-  // Not the sum of value / n: the mean of equal values is that value.
-  for (const double value : values) summary.mean += value;
-  summary.mean /= n;
+  // The mean difference from the first value: the mean of equal values is that value.
+  const double first = std::isfinite(values[0]) ? values[0] : 0;
+  for (const double value : values) summary.mean += value - first;
+  summary.mean = first + summary.mean / n;
   double squares = 0;
   for (const double value : values) squares += (value - summary.mean) * (value - summary.mean);
   if (summary.count > 1) summary.sd = std::sqrt(squares / (n - 1));

@@ -175,10 +175,12 @@ void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier
   json["step_time"] = print(job.options.step_time);
   if (const auto slow = straggler_texts(job); !slow.empty()) json["straggler"] = slow;
   json["horizon_s"] = in_seconds(job.options.horizon);
-  if (ends_by_samples(job, barrier))
+  if (ends_by_samples(job, barrier)) {
     json["epochs"] = *job.epochs;
-  else if (has_step_limit(job))
+    if (job.steps_limit != barrier::finished) json["steps_limit"] = job.steps_limit;
+  } else if (has_step_limit(job)) {
     json["steps_limit"] = job.options.steps_max;
+  }
   json["level"] = job.level == Level::step ? "step" : "protocol";
   if (job.level == Level::step)
     json["sampling"] = job.options.sampling == sim::Sampling::exact ? "exact" : "plain";
@@ -288,10 +290,11 @@ std::string describe(const SimJob& job) {
   if (!job.stragglers.empty())
     text += fmt::format(", stragglers {}", fmt::join(straggler_texts(job), ", "));
   text += ", " + print_duration(options.horizon);
-  if (std::ranges::any_of(job.barriers, [&](auto& one) { return ends_by_samples(job, one); }))
-    text += fmt::format(", {} epochs", print_number(*job.epochs));
-  else if (has_step_limit(job))
-    text += fmt::format(", at most {} steps each", options.steps_max);
+  const bool by_samples =
+      std::ranges::any_of(job.barriers, [&](auto& one) { return ends_by_samples(job, one); });
+  if (by_samples) text += fmt::format(", {} epochs", print_number(*job.epochs));
+  const core::Step steps_limit = by_samples ? job.steps_limit : options.steps_max;
+  if (steps_limit != barrier::finished) text += fmt::format(", at most {} steps each", steps_limit);
   if (is_any_sampled(job)) text += ", recheck " + barrier::print(options.recheck);
   const auto last_seed = options.seed + (job.seeds - 1);
   text += job.seeds == 1

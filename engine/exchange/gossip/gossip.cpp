@@ -196,9 +196,10 @@ void GossipExchange::end(const Context& context, const EndWrites& end) {
 }
 
 /// Returns the message that tells others of this worker's end. Requires: the worker has ended. A
-/// worker that never had a copy brought no weight, so the message says that it made no step.
+/// worker that never had a copy brought no weight, so the message says that it made no step; one
+/// that had a copy brought weight even if it made none, so the message says at least 1.
 Ended GossipExchange::own_end() const {
-  return {self().id, is_whole() ? *ended_at_ : 0, is_leaving_};
+  return {self().id, is_whole() ? std::max<Step>(*ended_at_, 1) : 0, is_leaving_};
 }
 
 void GossipExchange::leave(const Context& context) {
@@ -336,11 +337,12 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   request_missing_copies(context);
 }
 
-/// A worker that joins brings a weight of 1, as the workers did with which the job started.
+/// A worker that joins brings a weight of 1, as the workers did with which the job started; none if
+/// it leaves and has told the others so (own_end()).
 bool GossipExchange::on(const Context& context, MemberId from, const ModelReply& reply) {
   if (!install(context, from, reply)) return true;
   Weight& own = weights_[reply.range];
-  own.weight = 1;
+  own.weight = ended_at_ && is_leaving_ ? 0 : 1;
   for (const auto& [sender, sent] : std::exchange(own.waiting, {})) add(context, sender, *sent);
   request_copy(context);
   hand_over(context);

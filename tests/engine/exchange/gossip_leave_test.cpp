@@ -167,6 +167,21 @@ TEST_F(GossipLeaveTest, JoinersWithoutACopyTakeNoWeightAlong) {
   }
 }
 
+TEST_F(GossipLeaveTest, JoinersWhoseCopyComesAfterTheirEndTakeNoWeightAlong) {
+  start(1, 2);
+  for (MemberId joiner = 2; joiner < 12; ++joiner) {
+    add(joiner);
+    for (const Member& member : configuration_.members) adopt(member.id);
+    leave(joiner);
+    end(joiner);
+    deliver_all();  // its copy too
+    remove(joiner);
+    for (const Member& member : configuration_.members) adopt(member.id);
+    deliver_all();
+    EXPECT_EQ(weight(0) + weight(1), 2);
+  }
+}
+
 TEST_F(GossipLeaveTest, OthersGoOnSendingIfAWorkerDiesBeforeItHasHandedOver) {
   for (Step step = 1; step <= 40; ++step)
     for (const MemberId id : {0U, 1U, 2U}) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "starling/models/tabular/linear_models.hpp"
 #include "starling/tools/command_line/main.hpp"
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/registry/data.hpp"
@@ -90,6 +91,13 @@ TEST(Registry, AUsersNameHidesABuiltInOne) {
   const auto data = load_source(with_built_in(own), "digits", 9);
   ASSERT_TRUE(data);
   EXPECT_EQ(data->size(), 9U);
+}
+
+TEST(Registry, AProgramWhoseModelHidesABuiltInOneStarts) {
+  const std::array words{"mine", "models"};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(starling::main(2, words.data(), Registry{}.model<models::Linear<float>>()), 0);
+  EXPECT_NE(testing::internal::GetCapturedStdout().find("linear"), std::string::npos);
 }
 
 TEST(Registry, ABarrierThatHidesABuiltInOneIsRefusedWhateverTheCommand) {

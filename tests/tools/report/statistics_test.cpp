@@ -65,9 +65,11 @@ TEST(Statistics, IntervalsContainTheMeanIn95PercentOfCases) {
 }
 
 TEST(Statistics, OfEqualValuesAreThatValue) {
-  const Summary summary = compute_statistics(std::vector<double>(300, 10.0));
-  EXPECT_EQ(summary.mean, 10);
-  EXPECT_EQ(summary.sd, 0);
+  for (const double value : {10.0, 0.1, 7.7}) {
+    const Summary summary = compute_statistics(std::vector<double>(300, value));
+    EXPECT_EQ(summary.mean, value);
+    EXPECT_EQ(summary.sd, 0);
+  }
 }
 
 }  // namespace

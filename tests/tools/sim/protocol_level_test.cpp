@@ -132,14 +132,17 @@ TEST(ProtocolLevel, CountsTheLastStepInTheLargestLag) {
 
 TEST(ProtocolLevel, SaysThatTheSamplesOfTheEpochsEndDynamicBatches) {
   const Folder folder;
-  const ProgramResult ran = starling(
-      folder,
+  const std::string job =
       "sim --level protocol --data linear:d=2,n=400 --model linear --mode central --barrier "
-      "asp --batch dynamic:total=40 --epochs 3 --step-time const:10ms --json --quiet");
+      "asp --batch dynamic:total=40 --epochs 3 --step-time const:10ms --json --quiet";
+  const ProgramResult ran = starling(folder, job);
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json one = Json::parse(ran.out)[0];
   EXPECT_FALSE(one.contains("steps_limit"));
   EXPECT_EQ(one["epochs"], 3);
+  const ProgramResult limited = starling(folder, job + " --steps 5");
+  ASSERT_EQ(limited.code, 0) << limited.err;
+  EXPECT_EQ(Json::parse(limited.out)[0]["steps_limit"], 5) << "it ends the run before the samples";
 }
 
 TEST(ProtocolLevel, HasAtMostOneServerForEachRange) {
