@@ -84,7 +84,9 @@ TEST_P(Matrix, TrainsOrIsRefusedWithTheReason) {
       // Workers of `average` do not wait in each step.
       if (const auto bound = barrier::spread_bound(options.job.barrier);
           bound && !options.job.exchange.starts_with("average")) {
-        EXPECT_LE(outcome->last.max_lag, *bound);
+        // With overlap, a worker makes a step while the sum of its last one is in flight.
+        const bool overlaps = options.job.exchange.ends_with("overlap");
+        EXPECT_LE(outcome->last.max_lag, *bound + (overlaps ? 1 : 0));
       }
     }
   }
