@@ -106,53 +106,45 @@ TEST(ProtocolLevel, RefusesBadSettings) {
             std::string::npos);
 }
 
-TEST(ProtocolLevel, EndsAfterTheStepsOrTheEpochsWhicheverComeFirst) {
+/// Simulates a job in central mode, and returns what is said of its only barrier.
+Json json_of_central_job(const std::string& flags) {
   const Folder folder;
-  for (const char* job : {"--barrier absp", "--barrier bsp --batch dynamic:total=64"}) {
-    const ProgramResult ran = starling(
-        folder,
-        std::string{"sim --level protocol --data linear:d=2,n=2000 --model linear --mode central "
-                    "--step-time const:10ms --epochs 5 --steps 10 --json --quiet "} +
-            job);
-    ASSERT_EQ(ran.code, 0) << ran.err;
-    EXPECT_EQ(Json::parse(ran.out)[0]["steps"]["max"], 10) << job;
-  }
+  const ProgramResult ran = starling(
+      folder, "sim --level protocol --model linear --mode central --json --quiet " + flags);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json all = Json::parse(ran.out, nullptr, false);
+  return all.is_array() ? all[0] : Json::object();
+}
+
+TEST(ProtocolLevel, EndsAfterTheStepsOrTheEpochsWhicheverComeFirst) {
+  const std::string job =
+      "--data linear:d=2,n=2000 --step-time const:10ms --epochs 5 --steps 10 --barrier ";
+  for (const char* rest : {"absp", "bsp --batch dynamic:total=64"})
+    EXPECT_EQ(json_of_central_job(job + rest)["steps"]["max"], 10) << rest;
 }
 
 TEST(ProtocolLevel, CountsTheLastStepInTheLargestLag) {
-  const Folder folder;
-  const ProgramResult ran =
-      starling(folder,
-               "sim --level protocol --data linear:d=2,n=100 --model linear --workers 2 --mode "
-               "central --barrier asp --steps 5 --step-time const:20ms --straggler 1:8x --json "
-               "--quiet");
-  ASSERT_EQ(ran.code, 0) << ran.err;
-  EXPECT_EQ(Json::parse(ran.out)[0]["max_lag"], 5);
+  Json one = json_of_central_job(
+      "--data linear:d=2,n=100 --workers 2 --barrier asp --steps 5 --step-time const:20ms "
+      "--straggler 1:8x");
+  EXPECT_EQ(one["max_lag"], 5);
 }
 
 TEST(ProtocolLevel, SaysThatTheSamplesOfTheEpochsEndDynamicBatches) {
-  const Folder folder;
   const std::string job =
-      "sim --level protocol --data linear:d=2,n=400 --model linear --mode central --barrier "
-      "asp --batch dynamic:total=40 --epochs 3 --step-time const:10ms --json --quiet";
-  const ProgramResult ran = starling(folder, job);
-  ASSERT_EQ(ran.code, 0) << ran.err;
-  const Json one = Json::parse(ran.out)[0];
+      "--data linear:d=2,n=400 --barrier asp --batch dynamic:total=40 --epochs 3 --step-time "
+      "const:10ms";
+  Json one = json_of_central_job(job);
   EXPECT_FALSE(one.contains("steps_limit"));
   EXPECT_EQ(one["epochs"], 3);
-  const ProgramResult limited = starling(folder, job + " --steps 5");
-  ASSERT_EQ(limited.code, 0) << limited.err;
-  EXPECT_EQ(Json::parse(limited.out)[0]["steps_limit"], 5) << "it ends the run before the samples";
+  Json limited = json_of_central_job(job + " --steps 5");
+  EXPECT_EQ(limited["steps_limit"], 5) << "it ends the run before the samples";
 }
 
 TEST(ProtocolLevel, HasAtMostOneServerForEachRange) {
-  const Folder folder;
-  const ProgramResult ran = starling(
-      folder,
-      "sim --level protocol --data linear:d=4,n=100 --model linear --mode central --barrier "
-      "asp --shards 300 --steps 3 --step-time const:10ms --json --quiet");
-  ASSERT_EQ(ran.code, 0) << ran.err;
-  EXPECT_EQ(Json::parse(ran.out)[0]["shards"], 1);
+  Json one = json_of_central_job(
+      "--data linear:d=4,n=100 --barrier asp --shards 300 --steps 3 --step-time const:10ms");
+  EXPECT_EQ(one["shards"], 1);
 }
 
 }  // namespace
