@@ -79,18 +79,13 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Returns a number that no other process has. Process ids are not such numbers: in containers that
-/// share a folder, they are often equal.
-std::uint64_t process_number() {
-  static const std::uint64_t number = [] {
-    std::random_device device;
-    return (std::uint64_t{device()} << 32U) | device();
-  }();
-  return number;
-}
-
+/// Returns a name beside `path` that no other writer has. Process ids do not give such names: they
+/// are often equal in containers that share a folder. A number that a process keeps does not
+/// either: a fork copies it.
 std::string temporary_beside(const std::string& path) {
-  return path + ".starling-" + std::to_string(process_number()) + ".tmp";
+  std::random_device device;
+  const std::uint64_t number = (std::uint64_t{device()} << 32U) | device();
+  return path + ".starling-" + std::to_string(number) + ".tmp";
 }
 
 /// Returns true if `name` is the name of a temporary file that any process made beside `target`.
