@@ -51,6 +51,7 @@ void ChaosRun::begin_fault(std::size_t index) {
       break;
     case Fault::Kind::suspect:
       ++suspicions_[fault.node];
+      suspected_[fault.node] = machine.incarnation;
       break;
     case Fault::Kind::join:
       begin_incarnation(fault.node, false);
@@ -125,7 +126,7 @@ FaultBudget ChaosRun::fault_budget() const {
     conditions.push_back({.core = machine.running ? machine.core.get() : nullptr,
                           .frozen = machine.frozen,
                           .dying = machine.dies_after_effects.has_value(),
-                          .suspected = suspicions_[id] + pair_partitions_[id] > 0,
+                          .suspected = is_wrongly_suspected(id) || pair_partitions_[id] > 0,
                           .leaving = machine.wants_to_leave});
   }
   std::vector<NodeSet> groups;
@@ -214,9 +215,27 @@ bool ChaosRun::is_reachable(NodeId from, NodeId to) const {
          !network_.is_blocked(from, to);
 }
 
-/// Makes every member suspect the members that were not reachable for too long, and trust the
-/// others.
+/// Returns true if an active fault makes all others suspect the present incarnation of the node.
+bool ChaosRun::is_wrongly_suspected(NodeId node) const {
+  return suspicions_[node] > 0 && suspected_[node] == machines_[node].incarnation;
+}
+
+/// Lets the active suspicions of a node concern its present incarnation, too, once that is a member
+/// and the fault budget allows it: members that join again may be the only two that receive the
+/// state of a range.
+void ChaosRun::extend_suspicions() {
+  for (NodeId node = 0; node < nodes_max; ++node) {
+    const core::Incarnation present = machines_[node].incarnation;
+    if (suspicions_[node] > 0 && checker_.latest()->contains(node, present) &&
+        (scenario_.exceeds_fault_budget || fault_budget().allows_suspicion(node)))
+      suspected_[node] = present;
+  }
+}
+
+/// Makes every member suspect the members that were not reachable for too long or are wrongly
+/// suspected, and trust the others.
 void ChaosRun::detect_failures() {
+  extend_suspicions();
   for (NodeId id = 0; id < nodes_max; ++id) {
     Machine& machine = machines_[id];
     if (!machine.running || machine.frozen || machine.core->state() != MemberCore::State::member)
@@ -231,7 +250,7 @@ void ChaosRun::detect_failures() {
         at = now();
       }
       // The limit depends on the member, so that not all suspect at the same time.
-      const bool should_suspect = suspicions_[member.id] > 0 ||
+      const bool should_suspect = is_wrongly_suspected(member.id) ||
                                   now() > at + silence_max + Time{detection_interval * (id % 3)};
       if (should_suspect == machine.core->suspects(member.id)) continue;
       run_event(id, [&](MemberCore& core, const core::MemberContext& c) {

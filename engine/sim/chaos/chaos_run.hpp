@@ -171,6 +171,8 @@ class ChaosRun : public ChaosWorld {
   [[nodiscard]] bool is_dispensable(NodeId node) const;
 
   void detect_failures();
+  void extend_suspicions();
+  [[nodiscard]] bool is_wrongly_suspected(NodeId node) const;
   [[nodiscard]] bool is_reachable(NodeId from, NodeId to) const;
   [[nodiscard]] bool is_finished() const;
   [[nodiscard]] bool may_leave(NodeId id) const;
@@ -195,6 +197,8 @@ class ChaosRun : public ChaosWorld {
   bool had_lasting_fault_ = false;
   /// By machine: the number of active faults that make all others suspect it.
   std::vector<int> suspicions_ = std::vector<int>(nodes_max);
+  /// By machine: the latest incarnation that these faults concern.
+  std::vector<core::Incarnation> suspected_ = std::vector<core::Incarnation>(nodes_max);
   /// By machine: the number of active faults that block its link with one other machine, in one
   /// direction or both.
   std::vector<int> pair_partitions_ = std::vector<int>(nodes_max);

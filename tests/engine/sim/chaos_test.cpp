@@ -4,17 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <string_view>
-
+#include "tests/engine/sim/chaos/run_text.hpp"
 #include "tests/sanitized.hpp"
 
 namespace starling::sim {
 namespace {
 
 constexpr std::uint64_t seeds_per_case = sanitized ? 8 : 100;
-
-/// Requires: `text` is valid as the text of a scenario.
-ChaosReport run_text(std::string_view text) { return run_chaos(parse_scenario(text).value()); }
 
 class Chaos : public testing::TestWithParam<std::uint64_t> {};
 
@@ -129,95 +125,6 @@ fault one-way-partition:at=103984us,group=231,lasts=543342us
 faults 3
 )");
   EXPECT_EQ(report.violation, "");
-}
-
-/// The range of nodes 3, 4 and 5 has three owners while it moves to node 3. Node 3 has failed, and
-/// no other knows. If node 4 failed, too, the next configuration could still keep these two.
-TEST(ChaosRun, BudgetCountsFailedOwnersThatTheNextConfigurationMayKeep) {
-  const auto report = run_text(R"(seed 202103
-mode hybrid
-exchange owners
-cache no
-barrier pssp:s=2,beta=2
-recheck notify
-workers 3
-servers 3
-ranges 3
-copies 2
-steps 17
-loss 0.01
-duplication 0.1
-reordering 0.19
-latency 1ms
-compute 5ms
-straggling 1
-beyond no
-fault suspect:at=44275us,node=0,lasts=161116us
-fault suspect:at=114877us,node=3,lasts=24115us
-fault crash:at=196215us,node=3,after=2
-fault join:at=201031us,node=6
-fault crash:at=204369us,node=4,lasts=1122824us,after=4
-faults 5
-)");
-  EXPECT_EQ(report.violation, "");
-  EXPECT_EQ(report.faults_refused, 1U);
-}
-
-/// Nodes 0 and 1 have the state of the range's optimizer. Each is cut off from all others.
-TEST(ChaosRun, BudgetAddsUpPartitions) {
-  const auto report = run_text(R"(seed 328463
-mode peer
-exchange allreduce:parts,overlap
-cache no
-barrier bsp
-recheck interval:auto
-workers 5
-servers 0
-ranges 1
-copies 2
-steps 19
-loss 0
-duplication 0
-reordering 0
-latency 1ms
-compute 5ms
-straggling 1
-beyond no
-fault one-way-partition:at=32755us,group=1,lasts=440556us
-fault partition:at=131829us,group=2,lasts=334430us
-faults 2
-)");
-  EXPECT_EQ(report.violation, "");
-  EXPECT_EQ(report.faults_refused, 1U);
-}
-
-/// Node 2 has come back after a wrong suspicion that goes on. Nodes 1 and 2 are to have the state
-/// of the optimizer of range 1; another node still has it, and drops it soon.
-TEST(ChaosRun, BudgetDoesNotCountStateThatIsDroppedSoon) {
-  const auto report = run_text(R"(seed 2091480
-mode peer
-exchange allreduce:parts,overlap
-cache no
-barrier bsp
-recheck notify
-workers 7
-servers 0
-ranges 5
-copies 2
-steps 17
-loss 0
-duplication 0
-reordering 0
-latency 1ms
-compute 5ms
-straggling 1
-beyond no
-fault suspect:at=60650us,node=2,lasts=848126us
-fault suspect:at=158707us,node=1,lasts=92109us
-faults 2
-)");
-  EXPECT_EQ(report.violation, "");
-  EXPECT_EQ(report.faults_refused, 1U);
 }
 
 /// Worker 0 makes a step, answers that it has, and learns in the same event that it is excluded.
