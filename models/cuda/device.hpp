@@ -36,8 +36,8 @@ struct DeviceInfo {
 
 /// Returns an engine that computes `net` on device `index`. Runs a kernel and allocates the memory
 /// that one worker needs for batches of `rows` rows, so that a device that cannot be used is
-/// refused here. If there is enough memory, also allocates for evaluation in micro-batches of 256
-/// rows.
+/// refused here. Also allocates for evaluation in micro-batches of 256 rows, or of fewer rows if
+/// there is too little memory for so many.
 ///
 /// Later calls of the engine may allocate more: for larger batches, for calls that overlap, and for
 /// the first batch of each size, which tries cuDNN's algorithms on a temporary copy of one

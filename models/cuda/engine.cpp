@@ -41,12 +41,18 @@ class Session {
   /// Allocates memory for a batch of `rows` rows in micro-batches of at most `rows_max` rows.
   void reserve(std::size_t rows, std::size_t rows_max) {
     const std::size_t micro_batch_rows = std::min({rows, rows_max, run_.rows_max()});
-    bool has_moved = run_.reserve(micro_batch_rows, context_);
-    // The last micro-batch may have fewer rows.
-    if (rows > micro_batch_rows && rows % micro_batch_rows > 0)
-      has_moved = run_.reserve(rows % micro_batch_rows, context_) || has_moved;
-    has_moved = staging_.reserve(micro_batch_rows) || has_moved;
-    if (has_moved) graphs_.clear();
+    try {
+      bool has_moved = run_.reserve(micro_batch_rows, context_);
+      // The last micro-batch may have fewer rows.
+      if (rows > micro_batch_rows && rows % micro_batch_rows > 0)
+        has_moved = run_.reserve(rows % micro_batch_rows, context_) || has_moved;
+      has_moved = staging_.reserve(micro_batch_rows) || has_moved;
+      if (has_moved) graphs_.clear();
+    } catch (...) {
+      // Some of the memory may have moved already.
+      graphs_.clear();
+      throw;
+    }
   }
 
   /// See NetEngine::gradient().
@@ -181,8 +187,11 @@ class Engine final : public NetEngine<float> {
   Accumulator evaluate(std::span<const float> w, const Table& data, Batch batch,
                        std::span<float> out) const override {
     if (batch.empty()) return {};
-    return with_session(
-        [&](Session& s) { return s.evaluate(w, data, batch, out, evaluation_batch_max_); });
+    return with_session([&](Session& s) {
+      const std::size_t at_once =
+          reserve_what_fits(s, batch.size(), evaluation_batch_max_, batch_rows_);
+      return s.evaluate(w, data, batch, out, at_once);
+    });
   }
   /// Allocates memory in the first session for batches of `rows` rows and, if there is enough
   /// memory, for evaluation of evaluation_rows rows at once. Must be called before any other
@@ -190,20 +199,31 @@ class Engine final : public NetEngine<float> {
   void reserve(std::size_t rows) {
     with_session([&](Session& s) {
       s.reserve(rows, rows);
-      evaluation_batch_max_ = rows;
-      if (rows >= evaluation_rows) return 0;
-      try {
-        s.reserve(evaluation_rows, evaluation_rows);
-        evaluation_batch_max_ = evaluation_rows;
-      } catch (const Failure& failure) {
-        if (failure.cause() != Failure::Cause::memory) throw;
-        s.reserve(rows, rows);
-      }
+      batch_rows_ = rows;
+      const std::size_t most = std::max(rows, evaluation_rows);
+      evaluation_batch_max_ = reserve_what_fits(s, most, most, rows);
       return 0;
     });
   }
 
  private:
+  /// Allocates memory in the session for batches of `rows` rows in micro-batches of `most` rows; if
+  /// there is too little memory, of a half of that, a quarter and so on, but at least `least`.
+  /// Returns the number of rows of a micro-batch.
+  static std::size_t reserve_what_fits(Session& s, std::size_t rows, std::size_t most,
+                                       std::size_t least) {
+    for (; most > least; most /= 2) {
+      try {
+        s.reserve(rows, most);
+        return most;
+      } catch (const Failure& failure) {
+        if (failure.cause() != Failure::Cause::memory) throw;
+      }
+    }
+    s.reserve(rows, least);
+    return least;
+  }
+
   std::unique_ptr<Session> take_session() const {
     {
       const std::lock_guard lock{mutex_};
@@ -218,8 +238,10 @@ class Engine final : public NetEngine<float> {
 
   Net<float> net_;
   std::size_t index_;
-  /// The most rows that are evaluated at once, so that evaluation allocates no more memory than
-  /// reserve() did.
+  /// The rows of a batch, for which every session must have memory.
+  std::size_t batch_rows_ = 1;
+  /// The most rows that are evaluated at once. A session for which there is less memory than
+  /// reserve() found evaluates fewer.
   std::size_t evaluation_batch_max_ = 1;
   Precision precision_;
   mutable std::mutex mutex_;

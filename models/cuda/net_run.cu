@@ -126,9 +126,9 @@ void copy(const Context& context, std::size_t size, const float* from, float* to
 
 std::string unsupported_reason(const Net<float>& net) {
   if (largest_value(net) * rows_at_once <= tensor_max) return {};
-  return "a layer makes " + std::to_string(largest_value(net)) +
-         " numbers from one row, more than the " + std::to_string(tensor_max / rows_at_once) +
-         " that a device supports; use --device cpu";
+  return "one row has " + std::to_string(largest_value(net)) +
+         " numbers in the data or in a layer's output, more than the " +
+         std::to_string(tensor_max / rows_at_once) + " that a device supports; use --device cpu";
 }
 
 NetRun::NetRun(const Net<float>& net) : net_(net) {

@@ -85,7 +85,8 @@ Result<void> check_out(const Registry& registry, const EvaluateOptions& options,
 /// Puts the model on `device`. If that is not possible, keeps it on the CPU and prints a warning.
 Result<ModelOnDevice> put_on_device(std::shared_ptr<const AnyModel> model,
                                     const models::Device& device) {
-  auto moved = model->put_on_device(device, models::rows_at_once);
+  // One row: the device then evaluates as many rows at once as its memory allows.
+  auto moved = model->put_on_device(device, 1);
   if (!moved) return moved;
   if (!moved->note.empty()) print_error("--device: computing on the CPU: " + moved->note);
   if (moved->model == nullptr) moved->model = std::move(model);

@@ -186,7 +186,7 @@ void add_settings(Json& json, const ResolvedJob& job) {
   json["seed"] = options.job.seed;
   json["model"] = job.model;
   json["dtype"] = print(job.element_type);
-  json["device"] = job.device;
+  if (job.id.empty()) json["device"] = job.device;  // each node of a cluster uses its own
   json["data"] = job.data;
   json["train_samples"] = job.train_samples;
   if (job.test_samples > 0) json["test_samples"] = job.test_samples;

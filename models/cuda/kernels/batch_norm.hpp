@@ -53,7 +53,7 @@ struct PrepareNormalise {
 
   STARLING_HOST_DEVICE void operator()(Index i) const {
     const Index j = i % channels;
-    const float variance = inverse[i] > 0 ? inverse[i] : 0;
+    const float variance = inverse[i] < 0 ? 0 : inverse[i];  // keeps NaN
     inverse[i] = 1 / sqrtf(variance + epsilon);
     factor[i] = w[j] * inverse[i];
     constant[i] = w[channels + j] - factor[i] * mean[i];

@@ -32,7 +32,8 @@ struct RowLoss {
 template <class Lanes>
 STARLING_HOST_DEVICE RowLoss softmax_row(const float* z, Index k, Index label, float weight,
                                          float* derivatives, const Lanes& lanes) {
-  float largest = -INFINITY;
+  // Each lane begins with the first score, so that a NaN there stays the largest, as on the CPU.
+  float largest = z[0];
   Index best = 0;
   for (Index j = lanes.lane(); j < k; j += lanes.count())
     if (z[j] > largest) {

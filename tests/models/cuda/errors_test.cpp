@@ -1,5 +1,6 @@
 // Tests the messages that users read if a device cannot be used. Needs no device.
 #include "starling/models/cuda/check.hpp"
+#include "starling/models/cuda/net_run.hpp"
 #include "tests/models/cuda/device.hpp"
 
 namespace starling::models::cuda {
@@ -45,6 +46,12 @@ TEST(Errors, NameTheLibrary) {
   EXPECT_EQ(message_of(cudaSuccess), "");
   EXPECT_EQ(message_of(CUBLAS_STATUS_SUCCESS), "");
   EXPECT_EQ(message_of(CUDNN_STATUS_SUCCESS), "");
+}
+
+TEST(Errors, DoNotBlameALayerForWideData) {
+  const Table data = dense_table(2, 5'000'000, 2);
+  const std::string reason = unsupported_reason(net_of("net:layers=dense 2", data));
+  expect_fragments(reason, {"5000000 numbers in the data or in a layer's output", "4194304"});
 }
 
 TEST(Errors, NameAMissingDevice) {

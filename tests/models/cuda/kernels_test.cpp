@@ -293,6 +293,16 @@ TEST_P(BatchNorms, EqualTheCpuGroupByGroup) {
 
 INSTANTIATE_TEST_SUITE_P(GroupSizes, BatchNorms, testing::Values(10, 5, 4, 256));
 
+TEST(BatchNorms, KeepNan) {
+  const std::vector<float> w{1, 0, 0, 0};
+  const float mean = 0;
+  float inverse = std::nanf("");
+  float a = 0;
+  float b = 0;
+  PrepareNormalise{1, w.data(), &mean, &inverse, &a, &b, 1e-5F}(0);
+  EXPECT_TRUE(std::isnan(a)) << "the CPU's scores are NaN";
+}
+
 TEST(BatchNorms, UseRunningStatisticsInEvaluation) {
   CpuLayer cpu{"batch-norm", {7}, 5};
   cpu.w[21] = -0.5F;  // Pushes that arrive out of order can make a variance negative.

@@ -47,6 +47,13 @@ TEST(Losses, PredictTheFirstOfEqualScores) {
   EXPECT_EQ(softmax_row(z.data(), 5, 3, 1, nullptr, OneLane{}).metric_value, 0);
 }
 
+TEST(Losses, CountTheSamePredictionAsTheCpuIfTheFirstScoreIsNan) {
+  const std::vector<float> z{std::nanf(""), 1, 2};
+  ASSERT_EQ(SoftmaxLoss::decide<float>(z), 0);
+  EXPECT_EQ(softmax_row(z.data(), 3, 2, 1, nullptr, OneLane{}).metric_value, 0);
+  EXPECT_EQ(softmax_row(z.data(), 3, 0, 1, nullptr, OneLane{}).metric_value, 1);
+}
+
 TEST(Losses, AreFiniteForDistantScores) {
   const std::vector<float> z{-3e4F, 3e4F};
   std::vector<float> derivatives(2);

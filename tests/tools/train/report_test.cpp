@@ -252,6 +252,7 @@ TEST(Summary, NamesAClustersJobAndItsLostWorkers) {
             std::string::npos);
   EXPECT_NE(table_of(job).find("\n  workers     0 finished\n"), std::string::npos);
   EXPECT_FALSE(json.contains("max_lag")) << json;
+  EXPECT_FALSE(json.contains("device")) << "only the nodes know it";
   EXPECT_EQ(table_of(job).find("apart"), std::string::npos);
   EXPECT_FALSE(Json::parse(progress_json(job, progress())).contains("max_lag"));
 }
