@@ -84,6 +84,8 @@ class ClusterClient::Impl {
     return replies;
   }
 
+  Result<void> check_certificate() const { return endpoint_->check_certificate(); }
+
  private:
   using Clock = std::chrono::steady_clock;
   struct PendingRequest {
@@ -209,6 +211,8 @@ std::vector<std::optional<ClusterClient::TimedReply>> ClusterClient::ask_each(
     std::chrono::milliseconds timeout, std::chrono::milliseconds grace) {
   return impl_->ask_each(requests, timeout, grace);
 }
+
+Result<void> ClusterClient::check_certificate() const { return impl_->check_certificate(); }
 
 Result<wire::ReplyBody> ClusterClient::ask(const std::string& address,
                                            const wire::RequestBody& body,

@@ -45,6 +45,8 @@ class ClusterClient {
   [[nodiscard]] std::vector<std::optional<wire::ReplyBody>> ask_briefly(
       const std::vector<std::string>& addresses, const wire::RequestBody& body,
       std::chrono::milliseconds timeout, std::chrono::milliseconds grace);
+  /// Returns an Error if the client's certificate is not valid now: no node answers then.
+  [[nodiscard]] Result<void> check_certificate() const;
   struct TimedReply {
     wire::ReplyBody body;
     /// The node has made the reply between these two times.

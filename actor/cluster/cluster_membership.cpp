@@ -62,6 +62,8 @@ void ClusterNode::Impl::on_revoked(const security::MergeResult& merged) {
     const auto peer = wire::parse_peer(node.address);
     if (!peer || !peer->key || std::ranges::count(merged.revoked, *peer->key) == 0) continue;
     revoked_.insert(node.id);
+    // A renewed node may be live under the name and at the address of a dead one.
+    if (!core::is_live(node.state)) continue;
     log("node " + node.name + " at " + wire::without_key(node.address) +
         " is revoked: its messages are refused now");
   }

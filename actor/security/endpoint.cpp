@@ -111,6 +111,11 @@ class Endpoint::Core {
     return certificate ? certificate->name : std::string{};
   }
 
+  Result<void> check_certificate() const {
+    if (!options_.secrets) return {};
+    return check_time(options_.secrets->certificate, options_.utc_now());
+  }
+
   void revoke(std::span<const Revocation> revocations) {
     if (!admission_) return;
     const MergeResult merged = admission_->merge(revocations, options_.utc_now());
@@ -333,6 +338,7 @@ void Endpoint::send(const std::string& address, wire::TrafficClass traffic_class
 void Endpoint::forget(const std::string& address) { core_->forget(address); }
 bool Endpoint::admits(const Key& key) const { return core_->has_certificate(key); }
 std::string Endpoint::name_of(const Key& key) const { return core_->name_of(key); }
+Result<void> Endpoint::check_certificate() const { return core_->check_certificate(); }
 void Endpoint::revoke(std::span<const Revocation> revocations) { core_->revoke(revocations); }
 void Endpoint::compare_revocations(const std::string& address) { core_->compare(address); }
 std::uint64_t Endpoint::digest_matches() const noexcept { return core_->digest_matches(); }

@@ -79,6 +79,8 @@ class Endpoint {
   /// The name in the certificate of a public key; empty if no certificate admits the key now.
   /// Requires: there are secrets.
   [[nodiscard]] std::string name_of(const Key& key) const;
+  /// Returns an Error if this endpoint's own certificate is not valid now: peers then refuse it.
+  [[nodiscard]] Result<void> check_certificate() const;
   /// Applies revocations to this endpoint, and sends those that are new to every peer that it
   /// remembers.
   void revoke(std::span<const Revocation> revocations);

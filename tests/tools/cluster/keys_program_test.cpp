@@ -102,6 +102,15 @@ TEST_F(Keys, ShowListsWhichCertificatesAreRevoked) {
   EXPECT_TRUE(contains(damaged.err, "cluster/revocations:1: ")) << damaged.err;
 }
 
+TEST_F(Keys, ShowUsesTheRevocationsThatANodeHasReceived) {
+  make_cluster();
+  ASSERT_EQ(keys("node w").code, 0);
+  ASSERT_EQ(keys("revoke w").code, 0);
+  EXPECT_EQ(show("w.key")["certificate"]["state"], "valid");
+  std::filesystem::copy(folder.path() / "cluster/revocations", folder.path() / "w.key.revocations");
+  EXPECT_EQ(show("w.key")["certificate"]["state"], "revoked");
+}
+
 TEST_F(Keys, SecretFilesAreReadableByTheirOwnerOnly) {
   const auto before = ::umask(0);
   make_cluster();
@@ -218,6 +227,15 @@ TEST_F(Keys, RevokingANameRevokesAllItsCertificates) {
   const auto next = parsed<NodeSecrets>("u.key");
   EXPECT_EQ(next.known, std::vector{parsed<NodeSecrets>("v.key").certificate});
   EXPECT_EQ(next.revocations, list.revocations);
+}
+
+TEST_F(Keys, ANodeThatTheCommandRevokesCannotBeNotified) {
+  make_cluster();
+  ASSERT_EQ(keys("node a b").code, 0);
+  const ProgramResult ran = keys("revoke b --to b@127.0.0.1:1");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(contains(ran.err, "valid: one of a\n")) << ran.err;
+  EXPECT_FALSE(folder.has("cluster/revocations"));
 }
 
 TEST_F(Keys, RevokingASerialTwiceRevokesOneCertificateOnce) {

@@ -51,6 +51,9 @@ Result<JobReport> Follower::poll(bool awaits_all) {
   if (!is_missing) not_missing_at_ = Clock::now();
   is_dropped_ = Clock::now() > not_missing_at_ + dropped_after;
   if (is_dropped_) return Error{"the job was dropped: no node has it any more"};
+  if (Clock::now() > answered_at_ + silence_reported_after)
+    if (auto valid = client_.check_certificate(); !valid)
+      return Error{"--keys: " + valid.error().message + ", and no node answers since then"};
   if (Clock::now() > answered_at_ + silence_max_)
     return Error{"no node of the job has answered for " +
                  std::to_string(silence_max_ / std::chrono::seconds{1}) + " s (--wait-for-nodes)"};
@@ -255,8 +258,9 @@ JobReport Follower::make_report() {
       if (has_finished) ++report.workers.finished;
       if (has_finished) copies.push_back(status.copy);
       all_done = all_done && has_finished;
-      // A joining worker has no step until it knows at which one to begin.
-      if (member.incarnation > 1 && status.step == 0) continue;
+      // A joining worker has no step until it knows at which one to begin. One that joined when all
+      // others had ended or were stopped has ended at the job's last step without an update.
+      if (member.incarnation > 1 && status.updates == 0) continue;
       steps.push_back(status.step);
       if (status.deal.batch > 0) progress.batches.push_back(status.deal.batch);
       if (status.deal.data_epoch) {
@@ -286,7 +290,7 @@ JobReport Follower::make_report() {
   loss_sum_ = loss_sum;
   progress.loss = loss_;
   report.has_begun = !steps.empty();
-  report.is_done = all_done && !steps.empty();
+  report.is_done = all_done && report.workers.finished > 0;
   if (report.is_done) report.workers.have_equal_copies = have_equal_copies(copies);
   report.is_paused = all_paused && !steps.empty();
   report.missing_nodes = missing_nodes();

@@ -74,6 +74,17 @@ int connect_to(const addrinfo& to) {
   return error;
 }
 
+/// Looks up the host of `address`, like resolve(). If the host has several addresses, such as ::1
+/// and 127.0.0.1, takes the first at which something listens.
+Result<std::string> resolve_node(const std::string& address) {
+  const AddressList list = look_up(address);
+  if (list && list->ai_next != nullptr)
+    for (const addrinfo* to = list.get(); to != nullptr; to = to->ai_next)
+      if (connect_to(*to) == 0)
+        return numeric_host(to->ai_addr, to->ai_addrlen) + address.substr(address.rfind(':') + 1);
+  return resolve(address);
+}
+
 /// Returns an Error if nothing accepts a connection at `address`, tcp://HOST:PORT.
 Result<void> try_connection(const std::string& address) {
   const AddressList to = look_up(address);
@@ -113,18 +124,19 @@ Result<std::optional<security::NodeSecrets>> read_keys(const Settings& settings)
 }
 
 Result<std::vector<std::string>> parse_seeds(const Setting& setting,
-                                             const std::optional<security::NodeSecrets>& secrets) {
+                                             const std::optional<security::NodeSecrets>& secrets,
+                                             bool is_administrator) {
   const auto at = setting.text.find('@');
   const bool is_named = at != std::string::npos;
   auto address = parse_address(is_named ? setting.text.substr(at + 1) : setting.text, false);
   if (!address) return std::move(address).error().within(setting.location);
-  address = resolve(*address);
+  address = resolve_node(*address);
   if (!address) return std::move(address).error().within(setting.location);
   auto addresses = security::addresses_of(is_named ? setting.text.substr(0, at) : "", *address,
                                           secrets, utc_now());
   if (addresses) return addresses;
   Error error = std::move(addresses).error();
-  if (is_named && secrets)
+  if (is_named && secrets && !is_administrator)
     error.message +=
         "; a key file knows only the nodes whose keys were issued before it: to reach a later one, "
         "issue this key anew, by `" +
@@ -192,11 +204,14 @@ Result<wire::NodeStatus> Access::ask_status() const {
 
 Error explain_silence(const std::string& address, bool has_keys) {
   if (auto connected = try_connection(address); !connected) return std::move(connected).error();
-  return Error{"no answer from " + address +
-               ", where something listens: the node may be busy; one with keys accepts only " +
-               (has_keys ? "those of its own cluster, asked for by its own name, NAME@HOST:PORT"
-                         : "clients with keys of its cluster, --keys FILE") +
-               "; and it must reach back to this machine"};
+  return Error{
+      "no answer from " + address +
+      ", where something listens: the node may be busy; one with keys accepts only " +
+      (has_keys ? "those of its own cluster, asked for by its own name, NAME@HOST:PORT, and not "
+                  "revoked; a node whose certificate was renewed is known only to key "
+                  "files issued since then"
+                : "clients with keys of its cluster, --keys FILE") +
+      "; and it must reach back to this machine"};
 }
 
 }  // namespace starling::program

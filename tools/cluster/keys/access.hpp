@@ -19,9 +19,11 @@ namespace starling::program {
 
 /// Parses `[NAME@]HOST:PORT` and returns the addresses at which the node may be, in the form of
 /// wire::print(): HOST as a numeric address, with the public key of NAME. If `secrets` know several
-/// public keys of NAME, returns an address for each.
+/// public keys of NAME, returns an address for each. An Error for an unknown NAME says how to issue
+/// the key file anew, unless `is_administrator`: the administrator's secrets know all nodes.
 [[nodiscard]] Result<std::vector<std::string>> parse_seeds(
-    const Setting& setting, const std::optional<security::NodeSecrets>& secrets);
+    const Setting& setting, const std::optional<security::NodeSecrets>& secrets,
+    bool is_administrator = false);
 
 /// The connection of a command to a cluster.
 struct Access {

@@ -164,7 +164,9 @@ ClusterFolder::~ClusterFolder() {
 }
 
 Result<void> ClusterFolder::lock() {
-  lock_ = ::open(key_path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  // NFS locks only files that are open for writing.
+  lock_ = ::open(key_path().c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (lock_ < 0) lock_ = ::open(key_path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (lock_ < 0) return errno_error(key_path(), "cannot be opened");
   while (::flock(lock_, LOCK_EX) != 0)
     if (errno != EINTR) return errno_error(key_path(), "cannot be locked");

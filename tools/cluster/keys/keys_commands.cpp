@@ -216,12 +216,6 @@ Result<int> keys_revoke_command(const std::string& name_or_serial, const std::st
   if (!cluster) return std::move(cluster).error().within("--cluster");
   const auto certificates = find_certificates(*cluster, name_or_serial);
   if (!certificates) return certificates.error();
-  std::vector<std::string> seeds;
-  if (!to.empty()) {
-    auto parsed = parse_seeds({"to", to, "--to"}, issue_for_administrator(*cluster));
-    if (!parsed) return std::move(parsed).error();
-    seeds = *std::move(parsed);
-  }
   security::RevocationList list = cluster->revoked();
   std::string text;
   for (const Certificate& c : *certificates) {
@@ -235,6 +229,15 @@ Result<int> keys_revoke_command(const std::string& name_or_serial, const std::st
     revocation.until = c.not_after;
     list.revocations.push_back(security::sign(revocation, cluster->secrets().key));
     text += "revoked " + text_of(c) + "\n";
+  }
+  std::vector<std::string> seeds;
+  if (!to.empty()) {
+    // The administrator cannot connect to a node that this command revokes.
+    security::NodeSecrets administrator = issue_for_administrator(*cluster);
+    administrator.revocations = list.revocations;
+    auto parsed = parse_seeds({"to", to, "--to"}, administrator, true);
+    if (!parsed) return std::move(parsed).error();
+    seeds = *std::move(parsed);
   }
   if (auto listed = cluster->replace(list); !listed) return std::move(listed).error();
   if (to.empty())

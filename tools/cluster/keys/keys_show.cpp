@@ -141,9 +141,16 @@ Result<std::vector<Revocation>> read_revocations_beside(const std::string& path,
 }  // namespace
 
 Result<int> keys_show_command(const std::string& file, bool is_json) {
-  const auto read = read_key_file(file);
-  if (!read) return read.error();
+  auto read = read_key_file(file);
+  if (!read) return std::move(read).error();
   std::vector<Revocation> revoked;
+  if (auto* node = std::get_if<security::NodeSecrets>(&*read)) {
+    auto received = read_received_revocations(file, node->cluster);
+    if (!received) return std::move(received).error();
+    for (const Revocation& r : received->revocations)
+      if (std::ranges::count(node->revocations, r.serial, &Revocation::serial) == 0)
+        node->revocations.push_back(r);
+  }
   if (const auto* issued = std::get_if<security::CertificateList>(&*read)) {
     auto known = read_revocations_beside(file, *issued);
     if (!known) return std::move(known).error();
