@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "starling/actor/security/certificate.hpp"
 #include "starling/base/text.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/keys/address.hpp"
@@ -51,7 +52,10 @@ Result<Host> parse_host(const std::string& line) {
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
   if (host.starts_with('-')) return invalid;  // ssh would take it for a flag
   const std::string user = at == std::string::npos ? "" : words[0].substr(0, at + 1);
-  return Host{user + host, words.size() > 1 ? words[1] : host, address};
+  const std::string name = words.size() > 1 ? words[1] : host;
+  if (auto valid = security::check_name(name); !valid)
+    return std::move(valid).error().within("NAME of '" + line + "'");
+  return Host{user + host, name, address};
 }
 
 /// Reads a hosts file: one host per line, `#` begins a comment. Returns an Error if two hosts have
@@ -141,13 +145,15 @@ std::string start_script(const LaunchOptions& options, const Host& host, const H
 /// Returns a shell script that sends SIGTERM to the node of `host`, waits up to 10 s until it has
 /// ended, and removes the pid file. The script knows the node by the command line of the process in
 /// the pid file. If another process has that number now, the script does not touch it, nor the pid
-/// file. If there is no such process, it has no command line, and the node had ended.
+/// file. If there is no such process, it has no command line, and the node had ended. Unlike
+/// `kill -0`, the command line also shows that a process runs to which this user may not send
+/// signals, and that one has ended for which its parent has not waited.
 std::string stop_script(const LaunchOptions& options, const Host& host) {
   const std::string pid = quoted_for_shell(with_name(options.pid_file, host.name));
   return "p=$(cat " + pid + " 2>/dev/null) || exit 3; " + case_of_node(host) + ";; '') rm -f " +
          pid +
-         "; exit 4;; *) exit 6;; esac; kill -TERM $p; i=0; while kill -0 $p 2>/dev/null; do "
-         "i=$((i+1)); "
+         "; exit 4;; *) exit 6;; esac; kill -TERM $p; i=0; "
+         "while grep -q . /proc/$p/cmdline 2>/dev/null; do i=$((i+1)); "
          "if [ $i -gt 100 ]; then exit 5; fi; sleep 0.1; done; rm -f " +
          pid;
 }

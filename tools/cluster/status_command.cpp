@@ -65,9 +65,9 @@ std::vector<std::string> duplicate_name_warnings(const ClusterSnapshot& snapshot
 std::string copies_line(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
   if (!job.configuration || job.is_flow()) return {};
   if (job.configuration->ranges.empty())
-    return fmt::format(
-        "  {} of {} the whole model\n", whole_copies(job),
-        print_count(job.steps().size(), "worker") + (job.steps().size() == 1 ? " holds" : " hold"));
+    return fmt::format("  {} of {} the whole model\n", whole_copies(job),
+                       print_count(job.workers().size(), "worker") +
+                           (job.workers().size() == 1 ? " holds" : " hold"));
   const std::size_t incomplete = copies_in_transfer(job);
   return fmt::format("  copies {} of {} wanted{}\n", fewest_live_owners(job, snapshot.nodes),
                      copies_wanted(job.settings),

@@ -1,5 +1,9 @@
 #include "starling/tools/command_line/main.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
 #include <exception>
 #include <new>
 #include <utility>
@@ -13,6 +17,15 @@
 namespace starling {
 namespace {
 
+/// Opens /dev/null in place of each closed one of stdin, stdout and stderr. Otherwise the next file
+/// or socket that is opened would get its number, and the program's output would go there. The
+/// modes are the wrong ones, so that reading and writing still fail.
+void occupy_closed_descriptors() {
+  const std::array<int, 3> modes{O_WRONLY, O_RDONLY, O_RDONLY};
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", modes.at(static_cast<std::size_t>(fd)));
+}
+
 /// Checks what the user's program defines, even if the command does not use it, and then runs the
 /// command. The built-in entries are added after the check: those of the user may hide them.
 Result<int> run(int argc, const char* const* argv, Registry registry) {
@@ -24,6 +37,7 @@ Result<int> run(int argc, const char* const* argv, Registry registry) {
 
 int main(int argc, const char* const* argv, Registry registry) {
   try {
+    occupy_closed_descriptors();
     if (argc > 0) program::set_program_name(argv[0]);
     program::install_signal_handlers();
     const auto code = run(argc, argv, std::move(registry));

@@ -72,6 +72,8 @@ TEST_F(Launch, RefusesBadHostsFiles) {
             std::string::npos);
   EXPECT_NE(refusal("10.0.0.1\n10.0.0.1\n").find("hosts:2: 10.0.0.1 at 10.0.0.1:7400 has the name"),
             std::string::npos);
+  for (const char* name : {"[::1]:7400\n", "10.0.0.1 ../x\n"})
+    EXPECT_NE(refusal(name).find("is not a valid name"), std::string::npos) << name;
   for (const char* flag : {"-oProxyCommand=x\n", "[-oProxyCommand=x]:7400 x\n"})
     EXPECT_NE(refusal(flag).find("is no host"), std::string::npos) << flag;
   EXPECT_NE(starling(work_, "launch --hosts .").err.find("is a folder"), std::string::npos);
@@ -98,6 +100,19 @@ TEST_F(Launch, KeepsTheLogOfAnEarlierNode) {
   EXPECT_FALSE(added.empty());
   EXPECT_NE(failed.err.find(added), std::string::npos) << failed.err;
   EXPECT_EQ(failed.err.find("line 1 of before\n"), std::string::npos) << failed.err;
+}
+
+/// `kill` fails as for a user who may not send signals to the node.
+TEST_F(Launch, DoesNotTakeANodeThatItCannotEndForEnded) {
+  write("no-kill.sh", "#!/bin/sh\nkill() { return 1; }\neval \"$2\"\n");
+  ASSERT_EQ(::chmod((work_.path() / "no-kill.sh").c_str(), 0755), 0);
+  write("hosts", "127.0.0.1:" + std::to_string(20000 + ::getpid() % 5000) + " one\n");
+  ASSERT_EQ(launch("--program " STARLING_PROGRAM).code, 0);
+  const ProgramResult failed = starling(work_, "launch --hosts hosts --ssh ./no-kill.sh --stop");
+  EXPECT_EQ(failed.code, 1) << failed.out;
+  EXPECT_NE(failed.err.find("still runs"), std::string::npos) << failed.err;
+  const ProgramResult stopped = launch("--stop");
+  EXPECT_EQ(stopped.code, 0) << stopped.err;
 }
 
 }  // namespace

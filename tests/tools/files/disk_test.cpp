@@ -121,5 +121,22 @@ TEST(Stdout, ReportsAnErrorIfItIsFull) {
   EXPECT_NE(ran.err.find("the results cannot be written"), std::string::npos) << ran.err;
 }
 
+/// A file that the program opens does not get the number of a closed stream, which would write into
+/// it.
+TEST(ClosedStream, WritesIntoNoFile) {
+  for (const int closed : {STDOUT_FILENO, STDERR_FILENO}) {
+    const Folder folder;
+    const ProgramResult ran = Process{
+        folder, STARLING_PROGRAM, words("train --data digits:n=300 --epochs 1 --metrics x.jsonl"),
+        [closed] {
+          ::close(closed);
+        }}.wait();
+    EXPECT_EQ(ran.code, closed == STDOUT_FILENO ? 1 : 0) << ran.err;
+    std::istringstream metrics{folder.read("x.jsonl")};
+    std::string line;
+    while (std::getline(metrics, line)) EXPECT_TRUE(line.starts_with("{")) << line;
+  }
+}
+
 }  // namespace
 }  // namespace starling::program

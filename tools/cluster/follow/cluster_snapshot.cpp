@@ -76,8 +76,11 @@ void merge(wire::JobRecord& into, const wire::JobRecord& other) {
       updates[worker.worker] = std::max(updates[worker.worker], worker.updates);
   into.workers.clear();
   for (const auto& [worker, count] : updates) into.workers.push_back({worker, count});
+  // Only times of one node are subtracted: the clocks of two may differ by more than the job took.
+  const std::int64_t took_ms =
+      std::max(into.ended_at_ms - into.began_at_ms, other.ended_at_ms - other.began_at_ms);
   into.began_at_ms = std::min(into.began_at_ms, other.began_at_ms);
-  into.ended_at_ms = std::max(into.ended_at_ms, other.ended_at_ms);
+  into.ended_at_ms = into.began_at_ms + took_ms;
   into.step_max = std::max(into.step_max, other.step_max);
   into.steps_total = std::max(into.steps_total, other.steps_total);
   const bool is_better = other.is_reported_by_client || other.summary.state > into.summary.state;
@@ -141,7 +144,10 @@ std::string JobSnapshot::failure_reason() const {
 
 std::vector<core::Step> JobSnapshot::steps() const {
   std::vector<core::Step> steps;
-  for (const wire::MemberStatus* worker : workers()) steps.push_back(worker->step);
+  // A worker that joined when all others had ended or were stopped ends at once, at the job's last
+  // step, and has made no update.
+  for (const wire::MemberStatus* worker : workers())
+    if (worker->incarnation == 1 || worker->updates > 0) steps.push_back(worker->step);
   std::ranges::sort(steps);
   return steps;
 }
