@@ -95,9 +95,10 @@ Result<void> check_task(const RawTable& test, const RawTable& train, const Label
 }
 
 /// Fills in the options that the user left out of a LIBSVM test source: features=N as the training
-/// source has it, and base=0|1 as the training data have it.
+/// source has it, and base=0|1 as the training data have it. Also sets its training_features.
 void inherit(const LibsvmSource& train, const RawTable& raw, LibsvmSource& test) {
   if (test.features == 0) test.features = train.features;
+  test.training_features = raw.features;
   if (test.base) return;
   test.base = raw.first_index;
   test.base_decided_by = train.file;

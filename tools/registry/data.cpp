@@ -166,8 +166,13 @@ Result<TrainAndTest> fill_missing_numbers(TrainAndTest data) {
   if (train == nullptr || !train->encoding || !train->encoding->fills) return data;
   const auto encoding = models::fit_fill_values(*train);
   if (!encoding) return Error{encoding.error()}.within("data");
-  if (data.test && data.test->table() != nullptr)
-    data.test = AnyData::of(models::filled(*data.test->table(), *encoding));
+  if (const models::Table* test = data.test ? data.test->table() : nullptr) {
+    if (!test->is_sparse() && test->features() != train->features())
+      return Error{"has " + print_count(test->features(), "feature") +
+                   ", but the training data have " + std::to_string(train->features())}
+          .within("test");
+    data.test = AnyData::of(models::filled(*test, *encoding));
+  }
   data.train = AnyData::of(models::filled(*train, *encoding));
   return data;
 }
@@ -266,6 +271,8 @@ Result<AnyData> load_test_data(const Registry& registry, const std::string& text
   if (auto* images = std::get_if<models::ImagesSource>(&source.kind); images != nullptr && shape)
     images->training_features = shape->features();
   auto* libsvm = std::get_if<models::LibsvmSource>(&source.kind);
+  if (libsvm != nullptr && shape && shape->is_sparse())
+    libsvm->training_features = shape->features();
   if (libsvm != nullptr && !libsvm->base && shape && shape->is_sparse()) {
     libsvm->base = shape->first_index;
     libsvm->base_decided_by = "the training data";
@@ -300,6 +307,25 @@ std::string default_model(const std::string& text, const AnyData& data) {
              ",items=" + std::to_string(ratings->items);
   }
   return table->classes() > 0 ? "softmax" : "linear";
+}
+
+std::string add_id_counts(std::string text, const TrainAndTest& data) {
+  const auto spec = Spec::parse(text);
+  if (!spec || spec->name != "mf") return text;
+  constexpr float ids_max = 16'777'216;  // mf refuses larger ids
+  for (const auto& [key, column] : {std::pair{"users", 0U}, {"items", 1U}}) {
+    float largest = 0;
+    for (const AnyData* part : {&data.train, data.test ? &*data.test : nullptr}) {
+      const models::Table* table = part == nullptr ? nullptr : part->table();
+      if (table == nullptr || table->is_sparse() || table->features() != 2) return text;
+      for (std::size_t row = 0; row < table->size(); ++row)
+        largest = std::max(largest, table->dense_row(row)[column]);
+    }
+    if (SpecReader{*spec}.has(key)) continue;
+    text += (text.find(':') == std::string::npos ? ":" : ",") + std::string{key} + "=" +
+            print_number(double{std::min(largest + 1, ids_max)});
+  }
+  return text;
 }
 
 std::optional<OtherTask> other_task(const std::string& text, const AnyData& data) {

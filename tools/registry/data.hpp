@@ -83,6 +83,10 @@ struct TrainAndTest {
 /// `text` is the source.
 [[nodiscard]] std::string default_model(const std::string& text, const AnyData& data);
 
+/// Returns `text`, or if it is mf without the number of users or items, `text` with the number that
+/// suits both parts of a divided source. An id may occur in its test part only.
+[[nodiscard]] std::string add_id_counts(std::string text, const TrainAndTest& data);
+
 /// A source that reads the labels of the same file as the other kind: classes as real targets
 /// (task=value), or whole numbers as classes (task=class).
 struct OtherTask {

@@ -146,8 +146,9 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
         .within(location_or_flag(settings, "batch"));
   auto data = load_data(registry, training->data);
   if (!data) return add_location(std::move(data).error(), settings);
-  const std::string text =
+  std::string text =
       training->model.empty() ? default_model(training->data.data, data->train) : training->model;
+  if (!training->data.test && data->test) text = add_id_counts(std::move(text), *data);
   auto model = make_model(registry, text, data->train, training->element_type);
   if (!model) {
     return std::move(model).error().within(location_or_flag(settings, "model"));

@@ -87,7 +87,8 @@ Result<TrainAndTest> load_job_data(const Registry& registry, const Job& job,
 Result<std::shared_ptr<const AnyModel>> make_job_model(const Registry& registry, const Job& job,
                                                        const TrainAndTest& data,
                                                        const Settings& settings) {
-  const std::string text = job.model.empty() ? default_model(job.data.data, data.train) : job.model;
+  std::string text = job.model.empty() ? default_model(job.data.data, data.train) : job.model;
+  if (!job.data.test && data.test) text = add_id_counts(std::move(text), data);
   if (text.empty())
     return Error{"--model: is needed for data of its own type; " +
                  valid_names(models_for(registry, data.train))};

@@ -36,9 +36,16 @@ Error missing_cell(const CsvSource& source, const CsvRows& rows, std::size_t col
                     missing_value_options(source));
 }
 
-Error missing_label(const CsvRows& rows, std::size_t column, std::string_view cell) {
+Error missing_label(const CsvSource& source, const CsvRows& rows, std::size_t column,
+                    std::string_view cell) {
+  const std::string unlabelled =
+      source.training_table == nullptr
+          ? ""
+          : ", or to predict such rows label=none,ignore=" +
+                (rows.header().empty() ? std::to_string(column + 1) : rows.header()[column]);
   return rows.error(rows.name_of(column) + ": " + in_quotes(cell) +
-                    " is a missing label; valid: missing=drop, which leaves out such rows");
+                    " is a missing label; valid: missing=drop, which leaves out such rows" +
+                    unlabelled);
 }
 
 /// Reads the rows of one file into a RawTable, by a schema.
@@ -200,7 +207,7 @@ Result<void> CsvReader::add_category(const Column& column, std::size_t file_colu
 }
 
 Result<CsvReader::AddResult> CsvReader::add_label(std::string_view cell) {
-  if (is_missing(cell)) return missing_label(rows_, columns_.label, cell);
+  if (is_missing(cell)) return missing_label(source_, rows_, columns_.label, cell);
   if (!schema_.classes.empty()) {
     const auto found = classes_.find(cell);
     if (found == classes_.end())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "starling/base/text.hpp"
@@ -40,6 +41,13 @@ char guess_separator(std::string_view line, bool has_decimal_commas) {
       ++counts.at(static_cast<std::size_t>(at - separators.begin()));
   }
   return separators.at(static_cast<std::size_t>(std::ranges::max_element(counts) - counts.begin()));
+}
+
+/// Returns whether `line` begins with a cell that is only a `#`, a usual name for a column of row
+/// numbers, so that the line is a header and no comment.
+bool begins_with_number_column(std::string_view line, std::optional<char> separator) {
+  if (line.size() < 2 || line[0] != '#') return false;
+  return separator ? line[1] == *separator : line[1] == ',' || line[1] == ';' || line[1] == '|';
 }
 
 }  // namespace
@@ -171,7 +179,9 @@ Result<const CsvRows::Cells*> CsvRows::read_line() {
     if (trim(**line).empty() && (is_first || !is_row_of_empty_cells(**line))) continue;
     if (is_first && ((**line).starts_with("\xff\xfe") || (**line).starts_with("\xfe\xff")))
       return error("is UTF-16; valid: UTF-8, as `iconv -f UTF-16 -t UTF-8` writes it");
-    if ((is_first || source_.has_comments) && (**line).starts_with('#')) continue;
+    const bool may_be_comment =
+        source_.has_comments || (is_first && !begins_with_number_column(**line, source_.separator));
+    if (may_be_comment && (**line).starts_with('#')) continue;
     if (is_first)
       separator_ = source_.separator.value_or(guess_separator(**line, source_.has_decimal_commas));
     if (is_first) split_ = CellSplitter{separator_};

@@ -28,11 +28,14 @@ class CsvColumnStatistics {
   std::size_t add(const CsvSource& source, const CsvRows& rows, std::size_t column,
                   std::string_view cell) {
     float ignored = 0;
+    const bool is_first_row = ++rows_ == 1;
     if (is_missing(cell)) return 0;
     ++count_;
     const CellKind kind = read_number(source, cell, ignored);
     if (kind == CellKind::number) ++numbers_;
     if (kind == CellKind::text && is_number_with_comma(cell)) ++comma_numbers_;
+    if (kind == CellKind::text && is_first_row && rows.header().empty())
+      may_begin_with_name_ = true;
     if (kind != CellKind::number && !first_error_)
       first_error_ =
           rows.error(rows.name_of(column) + ": " + in_quotes(cell) +
@@ -69,6 +72,13 @@ class CsvColumnStatistics {
     float ignored = 0;
     return read_cell(with_point, ignored) == CellKind::number;
   }
+  /// Returns, for messages, the option that makes the first row a header; empty unless its cell is
+  /// the only one that is not a number.
+  [[nodiscard]] std::string header_option() const {
+    return may_begin_with_name_ && numbers_ + 1 == count_
+               ? "header=yes if the first row names the columns, "
+               : "";
+  }
   /// Returns the different texts, ascending. Errors begin with `name`.
   [[nodiscard]] Result<std::vector<std::string>> list_texts(const std::string& name) const {
     if (texts_.size() > categories_max)
@@ -83,11 +93,15 @@ class CsvColumnStatistics {
 
   /// The different cells, also numbers; at most categories_max + 1.
   std::set<std::string, std::less<>> texts_;
+  /// The number of cells.
+  std::uint64_t rows_ = 0;
   /// The number of cells that are not missing.
   std::uint64_t count_ = 0;
   std::uint64_t numbers_ = 0;
   /// The number of cells that are numbers if a comma counts as decimal point, and texts if not.
   std::uint64_t comma_numbers_ = 0;
+  /// True if the file has no header, and the cell in its first row is a text.
+  bool may_begin_with_name_ = false;
   /// The error for the first cell that is not a finite number.
   std::optional<Error> first_error_;
 };
@@ -100,8 +114,8 @@ Result<std::vector<std::string>> CsvColumnStatistics::categories(const std::stri
     return *comma_error;
   if (!is_declared && numbers_ > 0)
     return Error{first_error_->message + ", but " + std::to_string(numbers_) +
-                 " others of that column are; valid: numbers, category=NAME for a column of "
-                 "categories, or ignore=NAME"};
+                 " others of that column are; valid: " + header_option() +
+                 "numbers, category=NAME for a column of categories, or ignore=NAME"};
   if (!is_declared && texts_.size() > few_categories && 2 * texts_.size() > count_)
     return Error{name + ": holds " + std::to_string(texts_.size()) + " different texts in " +
                  std::to_string(count_) +
@@ -118,7 +132,8 @@ Result<std::vector<std::string>> CsvColumnStatistics::classes(const std::optiona
   if (task == LabelKind::values) return *first_error_;
   if (numbers_ > 0 && !task)
     return Error{first_error_->message + ", but " + std::to_string(numbers_) +
-                 " other labels are; valid: numbers, or task=class for classes of any text"};
+                 " other labels are; valid: " + header_option() +
+                 "numbers, or task=class for classes of any text"};
   if (texts_.size() == 1)
     return Error{name + ": every label is " + in_quotes(*texts_.begin()) +
                  ", but a classification needs at least two classes"};

@@ -40,7 +40,7 @@ class LibsvmReader {
   /// 0. Returns the number of features.
   Result<std::uint64_t> apply_base();
   /// Refuses improbably many features, because a model has a parameter for each feature, even for a
-  /// feature that occurs in no row.
+  /// feature that occurs in no row. Accepts as many as the training data have.
   [[nodiscard]] Result<void> check_features(std::uint64_t features) const;
   Result<void> add_row(std::string_view line);
   /// Skips `qid:N` if it comes next: training does not use the query to which a row belongs.
@@ -120,6 +120,7 @@ Result<std::uint64_t> LibsvmReader::apply_base() {
 
 Result<void> LibsvmReader::check_features(std::uint64_t features) const {
   const std::uint64_t entries = x_.columns.size();
+  if (features <= source_.training_features) return {};
   if (features <= unconfirmed_features_max || features / features_per_value <= entries) return {};
   return Error{largest_location_ + ": the index " + std::to_string(largest_index_) + " makes " +
                print_count(features, "feature") + ", but all rows together hold " +

@@ -147,26 +147,31 @@ bool has_array(const Archive& archive, const std::string& name) {
 
 /// Fills in the names that the user left out, from the first pair that fits. A pair fits if
 /// - the user named its features, or named none and the file contains its features, and
-/// - the user named labels, or the file contains its labels.
-/// Tries the pairs for the wanted data, training or test, first. If no pair fits, the data have no
-/// labels: searches again for features alone.
+/// - the user named its labels, or named none and the file contains its labels.
+/// Tries the pairs for the wanted data, training or test, first. If no pair fits, searches again
+/// for features alone: the data have the labels that the user named, or none.
 NpzSource fill_in_names(const NpzSource& source, const Archive& archive, bool is_test) {
   std::vector<NamePair> pairs;
   const auto& part = is_test ? test_names : train_names;
   pairs.insert(pairs.end(), part.begin(), part.end());
   pairs.insert(pairs.end(), unsplit_names.begin(), unsplit_names.end());
-  // If the user named features such as x_test for training, the labels are y_test.
+  // If the user named one array such as x_test or y_test for training, the other one is of its
+  // pair.
   const auto& other = is_test ? train_names : test_names;
-  if (!source.features.empty()) pairs.insert(pairs.end(), other.begin(), other.end());
+  const bool names_labels = !source.labels.empty() && source.labels != "none";
+  if (!source.features.empty() || names_labels)
+    pairs.insert(pairs.end(), other.begin(), other.end());
   NpzSource named = source;
   const auto fits = [&](const NamePair& pair, bool with_labels) {
     const bool has_features = source.features.empty() ? has_array(archive, pair.features)
                                                       : source.features == pair.features;
-    return has_features && (!with_labels || has_array(archive, pair.labels));
+    if (!with_labels || source.labels == "none") return has_features;
+    return has_features &&
+           (names_labels ? source.labels == pair.labels : has_array(archive, pair.labels));
   };
   for (const bool with_labels : {true, false})
     for (const NamePair& pair : pairs) {
-      if (!fits(pair, with_labels && source.labels.empty())) continue;
+      if (!fits(pair, with_labels)) continue;
       if (named.features.empty()) named.features = pair.features;
       if (named.labels.empty()) named.labels = with_labels ? pair.labels : "none";
       return named;

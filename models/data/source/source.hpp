@@ -105,6 +105,9 @@ struct LibsvmSource {
   /// The training file that decided `base`, for messages; empty if the user decided it. Not part of
   /// the printed text.
   std::string base_decided_by = {};
+  /// The number of features of the training data, which needs no confirmation by features=N in test
+  /// data; 0: unknown. Not part of the printed text.
+  std::uint64_t training_features = 0;
   bool operator==(const LibsvmSource&) const = default;
 };
 

@@ -164,6 +164,10 @@ TEST_F(CsvColumns, RefusesFilesThatDoNotMatchTheTrainingData) {
        "id=size"},
       {"u,v,w,x\n1,2,3,4\n", "", "FILE:1: has 3 columns of features, but the training data have 2"},
       {"city,age\nParis,old\n", "", "FILE:2: column 2 'age': 'old' is not a number"},
+      {"city,age,species\nParis,3,?\n", "",
+       "FILE:2: column 3 'species': '?' is a missing label; valid: missing=drop, which leaves out "
+       "such "
+       "rows, or to predict such rows label=none,ignore=species"},
       {"city,age\nParis,\n", "",
        "FILE:2: column 2 'age': '' is a missing value; valid: rows without missing values, or "
        "training data that were read with missing=mean"},
@@ -192,6 +196,13 @@ TEST_F(CsvColumns, RefusesAmbiguousColumnsAndBadOptions) {
       {"", "a,y\n1,cat\n2,0\n3,1\n",
        "FILE:2: column 2 'y': 'cat' is not a number, but 2 other labels are; valid: numbers, or "
        "task=class for classes of any text"},
+      {"", "2019,2020,sold\n3,4,0\n5,6,1\n",
+       "FILE:1: column 3: 'sold' is not a number, but 2 other labels are; valid: header=yes if the "
+       "first row names the columns, numbers, or task=class for classes of any text"},
+      {"", "shop,2020\n3,4\n5,6\n",
+       "FILE:1: column 1: 'shop' is not a number, but 2 others of that column are; valid: "
+       "header=yes if the first row names the columns, numbers, category=NAME for a column of "
+       "categories, or ignore=NAME"},
       {"", "a;y\n1;1\n2,5;0\n",
        "FILE:3: column 1 'a': '2,5' is not a number unless commas stand before decimals; valid: "
        "decimal=comma"},

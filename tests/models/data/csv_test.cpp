@@ -40,6 +40,14 @@ TEST(Csv, ToleratesQuotesSpacesBlankLinesCarriageReturnsAndAMissingLastNewline) 
   EXPECT_EQ(load_text(quoted).value().label(0), 2);
 }
 
+TEST(Csv, ReadsAHeaderWhoseFirstColumnIsANumberSign) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("x", "# exported\n#,size,fast\n1,2.5,0\n2,4,1\n");
+  const Table table = load_text("csv:" + file + ",id=#,label=fast").value();
+  EXPECT_EQ(table.features(), 1U);
+  EXPECT_EQ(table.ids, (std::vector<std::string>{"1", "2"}));
+}
+
 TEST(Csv, ReadsGzipUnderAnyFileName) {
   const TemporaryFolder folder;
   std::string text;

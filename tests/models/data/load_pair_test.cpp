@@ -30,6 +30,17 @@ TEST(LoadPair, GivesSparseTablesTheLargerWidth) {
   EXPECT_EQ(wide_test.test.features(), 7U);
 }
 
+/// The training data have confirmed that an index is no typing error.
+TEST(LoadPair, AcceptsAFewRowsOfWideTrainingData) {
+  const TemporaryFolder folder;
+  std::string wide;
+  for (std::size_t row = 0; row < 300'000; ++row)
+    wide += std::to_string(row % 2) + " " + std::to_string(4 * row + 1) + ":1\n";
+  const auto pair = pair_of(folder, "libsvm", wide, "0 1199997:1\n");
+  ASSERT_TRUE(pair) << message_of(pair);
+  EXPECT_EQ(pair->test.features(), 1'199'997U);
+}
+
 TEST(LoadPair, CountsTestIndicesFromTheBaseOfTheTrainingData) {
   const TemporaryFolder folder;
   const TablePair zero = pair_of(folder, "libsvm", "0 0:1\n1 2:1\n", "0 1:1\n").value();

@@ -245,6 +245,7 @@ TEST(Npz, FindsTrainingAndTestArraysByTheirUsualNames) {
   }
   EXPECT_EQ(load_text("npz:" + file + ",features=x_test").value().dense_row(0)[0], 3);
   EXPECT_TRUE(load_text("npz:" + file + ",features=x_test").value().has_labels);
+  EXPECT_EQ(load_text("npz:" + file + ",labels=y_test").value().dense_row(0)[0], 3);
   EXPECT_FALSE(load_text("npz:" + file + ",features=extra").value().has_labels);
   EXPECT_FALSE(load_text("npz:" + file + ",labels=none").value().has_labels);
   EXPECT_EQ(load_text("npz:" + file + ",features=extra,labels=y_test").value().classes(), 2U);

@@ -104,6 +104,15 @@ TEST(Sim, WarnsOfTooFewStepsToCompareBarriers) {
   EXPECT_FALSE(contains(starling(folder, "sim --workers 4 --seconds 1").err, "too few"));
 }
 
+TEST(Train, CountsUsersAndItemsOfBothPartsOfADividedSource) {
+  const Folder folder;
+  folder.write("ratings.csv", "user,item,rating\n0,0,1.5\n1,1,2.5\n2,0,3.5\n5,3,0.5\n");
+  const ProgramResult ran = starling(
+      folder, "train --data csv:ratings.csv --split 3 --model mf --steps 1 --workers 1 --quiet");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(contains(ran.out, "mf:rank=16,users=6,items=4 on")) << ran.out;
+}
+
 TEST(Sim, PrintsASmallSpeedInUpdatesPerSecond) {
   const Folder folder;
   const ProgramResult slow =

@@ -134,6 +134,18 @@ TEST_F(MixedTable, IsInspectedByColumn) {
   EXPECT_EQ(nlohmann::json::parse(model.out)["metadata"]["labels"], "[\"ja\",\"nein\"]");
 }
 
+TEST_F(MixedTable, RefusesTestDataOfAnotherFormatWithOtherFeatures) {
+  const std::string header = R"({"features":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},)"
+                             R"("labels":{"dtype":"I32","shape":[1],"data_offsets":[8,12]}})";
+  const auto size = static_cast<char>(header.size());
+  folder_.write("t", size + std::string(7, '\0') + header + std::string(12, '\0'));
+  const ProgramResult ran =
+      run("train --data csv:kunden.csv,id=kunde,missing=mean,decimal=comma --test safetensors:t");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("test: has 2 features, but the training data have 6"), std::string::npos)
+      << ran.err;
+}
+
 TEST_F(MixedTable, IsRefusedWithAHintAtTheOptionToReadItWith) {
   const ProgramResult missing = run("train --data csv:kunden.csv,id=kunde,decimal=comma --save n");
   EXPECT_EQ(missing.code, 2);
