@@ -42,13 +42,14 @@ class [[nodiscard]] Result {
     require();
     return std::get<0>(state_);
   }
-  T&& value() && {
+  /// By value, so that `for (auto& one : f().value())` reads no destroyed object.
+  T value() && {
     require();
     return std::get<0>(std::move(state_));
   }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
