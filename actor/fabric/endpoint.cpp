@@ -177,6 +177,7 @@ class Endpoint::Impl {
                  [&](auto** out) { return fi_av_open(domain_.get(), &av_attr, out, nullptr); });
         !opened)
       return opened;
+    const KeptHandlers kept;
     if (auto opened =
             open(endpoint_, "open an endpoint",
                  [&](auto** out) { return fi_endpoint(domain_.get(), info_.get(), out, nullptr); });

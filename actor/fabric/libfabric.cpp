@@ -4,7 +4,6 @@
 #include <rdma/fabric.h>
 
 #include <array>
-#include <csignal>
 #include <cstddef>
 #include <string>
 
@@ -12,24 +11,6 @@ namespace starling::fabric {
 namespace {
 
 constexpr const char* file_name = "libfabric.so.1";
-
-/// Saves the process's handlers of the signals below, and restores them when it is destroyed:
-/// libraries of libfabric's providers replace the handlers when they are loaded.
-class KeptHandlers {
- public:
-  KeptHandlers() {
-    for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], nullptr, &kept_[i]);
-  }
-  KeptHandlers(const KeptHandlers&) = delete;
-  KeptHandlers& operator=(const KeptHandlers&) = delete;
-  ~KeptHandlers() {
-    for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &kept_[i], nullptr);
-  }
-
- private:
-  static constexpr std::array signals{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGINT, SIGTERM};
-  std::array<struct sigaction, signals.size()> kept_{};
-};
 
 /// Finds a function. `Declared` is its type in libfabric's headers.
 template <class Declared>

@@ -28,16 +28,22 @@ TEST(Fabric, ParsesProviders) {
 /// Libraries of its providers handle these signals, and a program that crashes then has no core
 /// dump.
 TEST(Fabric, LeavesSignalsToTheProgram) {
-  const auto is_handled = [](int signal) {
-    struct sigaction action {};
-    ::sigaction(signal, nullptr, &action);
-    return action.sa_handler != SIG_DFL;
+  const auto handlers = [] {
+    std::vector<void*> all;
+    for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGINT, SIGTERM}) {
+      struct sigaction action {};
+      ::sigaction(signal, nullptr, &action);
+      all.push_back(reinterpret_cast<void*>(action.sa_handler));
+    }
+    return all;
   };
-  const bool was_crash_handled = is_handled(SIGSEGV);  // by a sanitizer
-  for (const int signal : {SIGINT, SIGTERM}) EXPECT_FALSE(is_handled(signal)) << signal;
+  const auto before = handlers();  // a sanitizer handles some
   ASSERT_TRUE(libfabric()) << libfabric().error().message;
-  for (const int signal : {SIGINT, SIGTERM}) EXPECT_FALSE(is_handled(signal)) << signal;
-  EXPECT_EQ(is_handled(SIGSEGV), was_crash_handled);
+  EXPECT_EQ(handlers(), before);
+  for (const Provider provider : {Provider::shm, Provider::tcp}) {
+    (void)Endpoint::open(provider);
+    EXPECT_EQ(handlers(), before) << print(provider);
+  }
 }
 
 TEST(Fabric, SaysThatAMachineLacksAProvider) {
