@@ -214,7 +214,9 @@ void add_notes(SimJob& job, const Settings& settings) {
   if (!job.horizon && !job.seconds)
     job.notes.push_back("ends at " + print_duration(options.horizon) +
                         ", because the job has no seconds");
-  if (!location_of(settings, "until").empty()) job.notes.emplace_back("until is not simulated");
+  for (const char* key : {"until", "patience"})
+    if (!location_of(settings, key).empty())
+      job.notes.push_back(std::string{key} + " is not simulated");
   const std::string exchange = text_of(settings, "exchange");
   if (job.level == Level::step && !job.bytes && !exchange.empty() && exchange != "owners")
     job.notes.push_back("exchange " + exchange + " is not simulated without bytes" +

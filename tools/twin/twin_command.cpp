@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "starling/base/text.hpp"
+#include "starling/tools/job/model_selection.hpp"
 #include "starling/tools/program/display.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/program/parallel.hpp"
@@ -66,7 +67,14 @@ Result<actor::Outcome> run_live(const PreparedRun& ready) {
     return !is_interrupted();
   };
   options.job.evaluate_train = false;
-  if (!options.job.until) options.job.evaluate_every = 0;
+  const std::size_t patience = ready.job.patience;
+  if (!options.job.until && patience == 0) options.job.evaluate_every = 0;
+  ModelSelection selection{patience, false};
+  if (patience > 0)
+    options.job.on_evaluated = [&](const actor::Progress& progress, const auto& states) {
+      selection.add_evaluation(progress.evaluated_at, progress.test, states);
+      return !selection.is_patience_over();
+    };
   return ready.model->train(ready.data.train, ready.test(), options);
 }
 

@@ -76,7 +76,20 @@ TEST(Twin, ComparesTheTimeOfAJobThatMakesAllItsSteps) {
   EXPECT_EQ(json["figures"]["elapsed_s"]["live"], json["live_s"]);
 }
 
-/// Gives every flag that `twin` has, in two jobs, because some exclude each other.
+/// At this learning rate, no test loss is better than the first one.
+TEST(Twin, EndsTheLiveRunWhenPatienceIsOver) {
+  const Folder folder;
+  folder.write("job.toml", job);
+  const ProgramResult ran =
+      starling(folder,
+               "twin job.toml --seconds 30 --optimizer sgd:lr=0.000000001 --eval-every 2 "
+               "--patience 2 --seeds 100 --json --quiet");
+  const Json json = Json::parse(ran.out);
+  EXPECT_EQ(json["completed"], false);
+  EXPECT_LT(json["live_s"], 15.0);
+}
+
+/// Gives most flags that `twin` has, in three jobs, because some exclude each other.
 TEST(Twin, AcceptsEveryFlagOfAJob) {
   const std::string common =
       "twin --delay exp:10ms --seconds 0.3 --quiet --json --data linear:d=3,n=200 --seed 3 --model "
