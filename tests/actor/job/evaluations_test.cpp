@@ -152,8 +152,8 @@ TEST_P(CentralEvaluations, AreLeftOutAndCountedIfTooManyWait) {
   for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(losses_[i], 1 - 0.001 * steps_[i], 1e-5);
 }
 
-/// The workers have made all steps before an evaluation shows that the target was reached.
-TEST_P(Evaluations, MayReachTheTargetAfterWaiting) {
+/// The worker has made all steps before an evaluation shows that the target was reached.
+TEST_P(CentralEvaluations, MayReachTheTargetAfterWaiting) {
   LatestComputationFirst scheduler;
   TrainOptions job = options(1, 5);
   job.job.scheduler = &scheduler;
@@ -161,6 +161,7 @@ TEST_P(Evaluations, MayReachTheTargetAfterWaiting) {
   const Outcome outcome = run(job);
   EXPECT_EQ(outcome.end, Outcome::End::reached) << outcome.error;
   EXPECT_NEAR(parameters_of(FallingModel{}, job, outcome)[0], 0.98, 1e-5);
+  EXPECT_EQ(outcome.last.updates, 100U);
   EXPECT_EQ(outcome.last.evaluated_at, 20);
   EXPECT_EQ(outcome.last.evaluations + outcome.last.counts.left_out(), outcome.last.counts.due)
       << "the model that reached the target is not evaluated again at the end";

@@ -211,6 +211,12 @@ TEST_P(TracedJob, IsWholeIfTheJobFails) {
   const Outcome outcome = train<FaultyModel, models::Table>(model, data, nullptr, job).value();
   ASSERT_EQ(outcome.end, Outcome::End::failed);
   expect_whole(timeline);
+  // One worker has ended with its step.
+  EXPECT_GE(std::ranges::count_if(timeline.workers(),
+                                  [&](const WorkerTimeline& worker) {
+                                    return worker.intervals().back().to >= outcome.last.elapsed;
+                                  }),
+            7);
 }
 
 TEST(Timeline, GivesEachWorkerAnInterval) {

@@ -93,6 +93,8 @@ TEST_F(FlowDrill, EndsWithTheSameFilesWhicheverNodeIsKilledWhenever) {
     EXPECT_EQ(name.find(".starling-"), std::string::npos) << name;
   report("workers_died", std::to_string(workers_died));
   report("parts_computed_again", std::to_string(again));
+  EXPECT_GT(workers_died, 0U) << "no node was killed while a flow ran";
+  EXPECT_GT(again, 0U);
 }
 
 /// Nodes of a program whose flow compares every operation with loops.

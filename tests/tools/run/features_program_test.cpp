@@ -61,6 +61,7 @@ TEST_F(FeaturesOnNodes, GoOnIfANodeIsKilled) {
   const ProgramResult ran = submitted.wait();
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_GT(Json::parse(ran.out)["test_accuracy"], 0.8) << ran.out;
+  EXPECT_GE(Json::parse(ran.out)["workers_died"], 1) << "the killed node had no worker";
 }
 
 TEST_F(FeaturesOnNodes, RefuseRawFilesThatDiffer) {

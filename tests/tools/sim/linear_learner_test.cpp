@@ -14,26 +14,33 @@ const LinearProblem& problem() {
   return problem;
 }
 
-// Compares one worker with plain SGD, which takes the same rows in the same order.
-TEST(LinearLearner, OfOneWorkerIsStochasticGradientDescent) {
-  const LearnerOptions options{.workers = 1, .rate = 0.02, .batch = 1, .seed = 3, .every = 1s};
+// Compares two workers, of which one takes its step after the other, with plain SGD, which takes
+// the same rows in the same order.
+TEST(LinearLearner, OfWorkersInTurnIsStochasticGradientDescent) {
+  const LearnerOptions options{.workers = 2, .rate = 0.02, .batch = 2, .seed = 3, .every = 1s};
   LinearLearner learner{problem(), options};
   const auto& table = problem().table();
   std::vector<double> w(20, 0.0);
   double squares = 0;
   for (const float truth : table.true_weights) squares += truth * truth;
   const double initial_distance = std::sqrt(squares);
-  for (sim::Step step = 1; step <= 300; ++step) {
-    learner.on_begin(0, step, std::chrono::seconds{step - 1});
-    learner.on_end(0, step, std::chrono::seconds{step});
-    // The stream from which worker 0 draws its batches; 0x6261746368 is `batch_stream` of the
-    // learner.
-    auto random = Random::stream(3, std::uint64_t{0x6261746368}, 0U, step);
-    const auto row = random.below(table.size());
-    double residual = -table.label(row);
-    for (std::size_t i = 0; i < w.size(); ++i) residual += w[i] * table.dense_row(row)[i];
-    for (std::size_t i = 0; i < w.size(); ++i) w[i] -= 0.02 * residual * table.dense_row(row)[i];
-  }
+  for (sim::Step step = 1; step <= 300; ++step)
+    for (const sim::MemberId worker : {0U, 1U}) {
+      learner.on_begin(worker, step, std::chrono::seconds{step - 1});
+      learner.on_end(worker, step, std::chrono::seconds{step - 1});
+      // The stream from which a worker draws its batches; 0x6261746368 is `batch_stream` of the
+      // learner.
+      auto random = Random::stream(3, std::uint64_t{0x6261746368}, worker, step);
+      std::vector<double> gradient(w.size());
+      for (int sample = 0; sample < 2; ++sample) {
+        const auto row = random.below(table.size());
+        const auto x = table.dense_row(row);
+        double residual = -table.label(row);
+        for (std::size_t i = 0; i < w.size(); ++i) residual += w[i] * x[i];
+        for (std::size_t i = 0; i < w.size(); ++i) gradient[i] += residual * x[i];
+      }
+      for (std::size_t i = 0; i < w.size(); ++i) w[i] -= 0.02 / 4 * gradient[i];
+    }
   learner.on_begin(0, 301, 301s);  // measures the error up to now
   squares = 0;
   for (std::size_t i = 0; i < w.size(); ++i) squares += std::pow(w[i] - table.true_weights[i], 2);

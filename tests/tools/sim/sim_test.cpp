@@ -298,7 +298,9 @@ TEST(Sim, PrintsTheFiguresOfEachRunAsJson) {
   const ProgramResult ran =
       starling(folder, small_sim + "--json --learn --csv a.csv --barrier pbsp:beta=3");
   ASSERT_EQ(ran.code, 0) << ran.err;
-  for (const Json& run : Json::parse(ran.out)[0]["runs"]) {
+  const Json all = Json::parse(ran.out);
+  ASSERT_EQ(all[0]["runs"].size(), 3U);
+  for (const Json& run : all[0]["runs"]) {
     EXPECT_GT(run["draws"], run["passes"]);
     EXPECT_NEAR(run["updates_per_s"].get<double>(), run["updates"].get<double>() / 20, 1e-9);
   }

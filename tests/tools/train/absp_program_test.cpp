@@ -3,6 +3,7 @@
 
 #include "tests/tools/program.hpp"
 #include "tests/tools/train/checkpoint_samples.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::program {
 namespace {
@@ -46,10 +47,18 @@ TEST_F(AbspProgram, GoesOnFromACheckpointOfBsp) {
 }
 
 TEST_F(AbspProgram, SavesCheckpointsWhileItRuns) {
-  const ProgramResult ran =
-      train(std::string{slow} + "--epochs 6 --checkpoint c --checkpoint-every 3");
-  ASSERT_EQ(ran.code, 0) << ran.err;
-  expect_samples("c", 6 * samples);
+  Process long_job{folder_, STARLING_PROGRAM,
+                   words("train --data digits:n=300 --model softmax --optimizer sgd:lr=0.1 "
+                         "--batch 20 --mode central --quiet --barrier absp --workers 4 --delay "
+                         "const:20ms --straggler 1:2x --epochs 1000 --checkpoint c "
+                         "--checkpoint-every 3")};
+  ASSERT_TRUE(wait_until([&] { return folder_.has("c"); })) << long_job.err();
+  long_job.signal(SIGKILL);
+  EXPECT_EQ(long_job.wait().code, 128 + SIGKILL);
+  const ProgramResult rest =
+      train("--barrier absp --workers 4 --epochs 100 --resume c --checkpoint d");
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  expect_samples("d", 100 * samples);
 }
 
 TEST_F(AbspProgram, SaysForHowLongASampleWasNotVisited) {

@@ -26,8 +26,13 @@ class DynamicBatches : public testing::Test {
 
 constexpr const char* dynamic = "--batch dynamic:total=20 ";
 
+/// Returns the sizes of the workers' batches. Expects that the slow worker, the last one, has the
+/// smallest.
 std::vector<std::uint64_t> batches_of(const ProgramResult& ran) {
-  return nlohmann::json::parse(ran.out).at("batches").get<std::vector<std::uint64_t>>();
+  auto sizes = nlohmann::json::parse(ran.out).at("batches").get<std::vector<std::uint64_t>>();
+  EXPECT_EQ(sizes.size(), 4U);
+  EXPECT_LT(sizes.back(), 5U) << "the sizes have not changed";
+  return sizes;
 }
 
 TEST_F(DynamicBatches, TakeEachSampleOnceUnderEveryBarrier) {
@@ -40,6 +45,7 @@ TEST_F(DynamicBatches, TakeEachSampleOnceUnderEveryBarrier) {
     ASSERT_EQ(ran.code, 0) << flags << ran.err;
     EXPECT_EQ(counts("m"), (Counts{{75, 240}})) << flags;
     EXPECT_EQ(nlohmann::json::parse(ran.out).at("batch"), "dynamic:total=20");
+    (void)batches_of(ran);
   }
 }
 
@@ -70,11 +76,16 @@ TEST_F(DynamicBatches, ResumeWithAndWithoutThem) {
 
 TEST_F(DynamicBatches, ResumeUnderBspAfterTheSizesHaveChanged) {
   const std::string servers = "--mode central --barrier bsp --delay const:1ms --straggler 1:4x ";
-  ASSERT_EQ(train(dynamic + servers + "--steps 30 --checkpoint c --checkpoint-every 5").code, 0);
+  const ProgramResult first =
+      train(dynamic + servers + "--steps 30 --checkpoint c --checkpoint-every 5");
+  ASSERT_EQ(first.code, 0) << first.err;
+  (void)batches_of(first);
   const ProgramResult ran = train(dynamic + servers + "--epochs 5 --resume c --checkpoint c");
   ASSERT_EQ(ran.code, 0) << ran.err;
-  const ProgramResult again = train(dynamic + servers + "--epochs 6 --resume c");
+  EXPECT_EQ(counts("c"), (Counts{{75, 240}}));
+  const ProgramResult again = train(dynamic + servers + "--epochs 6 --resume c --save m");
   ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(counts("m"), (Counts{{90, 240}}));
 }
 
 TEST_F(DynamicBatches, AreRefusedByNetsThatNeedTwoSamples) {
