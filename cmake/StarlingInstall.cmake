@@ -49,8 +49,11 @@ endforeach()
 install(TARGETS ${libraries} EXPORT starlingTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(programs)
   install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  configure_file(${PROJECT_SOURCE_DIR}/tools/starling-node.service.in
-    ${PROJECT_BINARY_DIR}/starling-node.service @ONLY)
+  # Made when it is installed, because `cmake --install --prefix` changes the path of the program.
+  install(CODE "
+    set(CMAKE_INSTALL_FULL_BINDIR \${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR})
+    configure_file(${PROJECT_SOURCE_DIR}/tools/starling-node.service.in
+      ${PROJECT_BINARY_DIR}/starling-node.service @ONLY)")
   install(FILES ${PROJECT_BINARY_DIR}/starling-node.service
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/systemd/system)
 endif()
