@@ -52,6 +52,7 @@ class RemoteMember : public MemberHandle::base {
     request(relay, timeout, AskMember{member_, std::move(question)})
         .then(
             [promise, field](core::Answer& answer) mutable {
+              (void)field;
               if (auto* expected = std::get_if<Expected>(&answer)) {
                 if constexpr (std::is_same_v<T, Expected>)
                   promise.deliver(std::move(*expected));

@@ -50,6 +50,9 @@ int main(int argc, const char* const* argv, Registry registry) {
   } catch (const std::exception& fault) {
     program::print_error(std::string{"an unexpected error: "} + fault.what());
     return program::job_failed;
+  } catch (...) {
+    program::print_error("an exception of unknown type");
+    return program::job_failed;
   }
 }
 

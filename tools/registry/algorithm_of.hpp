@@ -52,6 +52,7 @@ class AlgorithmOf final : public AnyModel {
   [[nodiscard]] Result<void> accepts(const AnyData& data) const override {
     if (data.as<D>() == nullptr)
       return Error{"algorithm " + text_ + " computes with data of another type"};
+    if (const auto made = make_for(data); !made) return made.error();
     return {};
   }
   [[nodiscard]] Result<void> accepts_batch(std::size_t) const override { return {}; }
@@ -64,9 +65,9 @@ class AlgorithmOf final : public AnyModel {
     return ModelOnDevice{nullptr, models::print(models::Device{})};
   }
 
-  [[nodiscard]] Result<actor::Outcome> train(const AnyData& data, const AnyData*,
+  [[nodiscard]] Result<actor::Outcome> train(const AnyData& data, const AnyData* test,
                                              const actor::TrainOptions& options) const override {
-    auto job = assign(data, options);
+    auto job = assign(data, options, test);
     if (!job) return std::move(job).error();
     return actor::run_job(job->job, std::move(job->task), std::move(job->applier),
                           std::move(job->initial_states));
@@ -90,13 +91,13 @@ class AlgorithmOf final : public AnyModel {
   }
 
   [[nodiscard]] Result<sim::ProtocolResult> simulate(
-      const AnyData& data, const AnyData*, const sim::LearnOptions& options) const override {
+      const AnyData& data, const AnyData* test, const sim::LearnOptions& options) const override {
     actor::TrainOptions train;
     train.job.mode = options.protocol.mode;
     train.job.workers = options.protocol.workers;
     train.job.shards = options.protocol.shards;
     train.job.seed = options.protocol.seed;
-    auto assigned = assign(data, train);
+    auto assigned = assign(data, train, test);
     if (!assigned) return std::move(assigned).error();
     if (auto valid = sim::check(options.protocol); !valid) return std::move(valid).error();
     const std::shared_ptr<actor::Task> task = assigned->task;
@@ -156,10 +157,21 @@ class AlgorithmOf final : public AnyModel {
     if (auto valid = actor::check(*made); !valid) return std::move(valid).error();
     return std::make_shared<const actor::Algorithm<T>>(*std::move(made));
   }
+  /// The assignment's evaluations compute the metrics over `test` or, if it is null, over `data`.
   [[nodiscard]] Result<actor::Assignment> assign(const AnyData& data,
-                                                 const actor::TrainOptions& options) const {
+                                                 const actor::TrainOptions& options,
+                                                 const AnyData* test = nullptr) const {
     auto algorithm = make_for(data);
     if (!algorithm) return std::move(algorithm).error();
+    if (test != nullptr && (*algorithm)->evaluate) {
+      auto tested = make_for(*test);
+      if (!tested) return std::move(tested).error().within("test");
+      auto both = std::make_shared<actor::Algorithm<T>>(**algorithm);
+      both->evaluate = [tested = *std::move(tested)](const actor::Tensors<T>& tensors) {
+        return tested->evaluate(tensors);
+      };
+      *algorithm = std::move(both);
+    }
     if (auto valid = core::check_needs_no_gradients(options.job.barrier); !valid)
       return std::move(valid).error();
     if (auto valid = core::check_exchange_without_gradients(options.job.exchange); !valid)

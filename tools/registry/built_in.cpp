@@ -30,8 +30,10 @@ std::vector<std::string> models_for(const Registry& registry, const AnyData& dat
 }
 
 Registry with_built_in(Registry registry) {
-  add_models<float>(registry);
-  add_models<double>(registry);
+  Registry built_in;
+  add_models<float>(built_in);
+  add_models<double>(built_in);
+  registry.add_models_of(built_in);
   registry.data(safetensors_source, safetensors_summary,
                 [](SpecReader& options, std::uint64_t) { return load_safetensors(options); });
   return registry;

@@ -387,6 +387,11 @@ std::uint64_t fingerprint(const AnyData& data) {
       for (const float value : table->dense_row(row)) add(std::bit_cast<std::uint32_t>(value));
     }
   }
+  for (std::size_t row = 0; table == nullptr && row < data.size(); ++row) {
+    const auto label = data.label(row);
+    if (!label) break;
+    add(std::bit_cast<std::uint64_t>(*label));
+  }
   return mix(hash);
 }
 

@@ -103,7 +103,7 @@ struct OtherTask {
 [[nodiscard]] std::string describe(const AnyData& data);
 
 /// Returns a hash of all values and labels of a table, and of its scaling and encoding. For data of
-/// another type, returns a hash of its size.
+/// another type, returns a hash of its size and, if it has labels, of these.
 [[nodiscard]] std::uint64_t fingerprint(const AnyData& data);
 
 }  // namespace starling::program

@@ -19,6 +19,7 @@
 #include "starling/models/evaluate.hpp"
 #include "starling/tools/registry/any_model.hpp"
 #include "starling/tools/registry/device.hpp"
+#include "starling/tools/registry/registry.hpp"
 
 namespace starling::program {
 

@@ -39,6 +39,17 @@ Result<void> check_flow(const program::FlowEntry& flow) {
 
 }  // namespace
 
+Registry& Registry::add_models_of(const Registry& other) {
+  const std::vector<program::ModelEntry> own = models_;
+  for (const auto& entry : other.models_) {
+    const auto hides = [&](const program::ModelEntry& mine) {
+      return mine.name == entry.name && mine.data_type == entry.data_type;
+    };
+    if (std::ranges::none_of(own, hides)) models_.push_back(entry);
+  }
+  return *this;
+}
+
 Result<void> Registry::check() const {
   for (const auto& entry : barriers_) {
     const std::string& label = entry.rule.label;

@@ -288,6 +288,10 @@ class Registry {
     return *this;
   }
 
+  /// Adds the models of `other`, except those with the name and the type of data of a model that is
+  /// here already, whatever its elements are.
+  Registry& add_models_of(const Registry& other);
+
   [[nodiscard]] const std::vector<program::ModelEntry>& models() const { return models_; }
   [[nodiscard]] const std::vector<program::DataEntry>& data() const { return data_; }
   [[nodiscard]] const std::vector<program::BarrierEntry>& barriers() const { return barriers_; }

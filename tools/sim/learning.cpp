@@ -194,13 +194,14 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
     sizes.shards = shards;
     shards = std::min(shards, learning.model->layout(sizes).ranges.size());
   }
+  const bool descends = learning.model->learns_by_gradients();
   learning.learned = {
       .data = training->data.data,
       .model = learning.model->print(),
-      .optimizer = models::print(train.optimizer),
+      .optimizer = descends ? models::print(train.optimizer) : "",
       .exchange = train.job.exchange,
       .compression = models::compresses(train.compression) ? models::print(train.compression) : "",
-      .batch = actor::print_batch(train),
+      .batch = descends ? actor::print_batch(train) : "",
       .shards = core::has_servers(job.mode) ? learning.options.protocol.shards : 0};
   if (train.job.cache)
     if (auto valid = core::check_cache(train.optimizer); !valid)

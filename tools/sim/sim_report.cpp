@@ -195,12 +195,12 @@ void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier
   if (job.learned) {
     json["data"] = job.learned->data;
     json["model"] = job.learned->model;
-    json["optimizer"] = job.learned->optimizer;
+    if (!job.learned->optimizer.empty()) json["optimizer"] = job.learned->optimizer;
     json["exchange"] = job.learned->exchange;
     if (!job.learned->compression.empty()) json["compression"] = job.learned->compression;
     if (const auto count = parse_count(job.learned->batch))
       json["batch"] = *count;
-    else
+    else if (!job.learned->batch.empty())
       json["batch"] = job.learned->batch;
     if (job.learned->shards > 0) json["shards"] = job.learned->shards;
   }
@@ -263,8 +263,9 @@ std::string describe_protocol(const SimJob& job) {
   const auto& link = job.link;
   std::string text = "level protocol";
   if (job.learned) {
-    text += fmt::format(": {}, {}, {}, batch {}", job.learned->data, job.learned->model,
-                        job.learned->optimizer, job.learned->batch);
+    text += fmt::format(": {}, {}", job.learned->data, job.learned->model);
+    if (!job.learned->optimizer.empty())
+      text += fmt::format(", {}, batch {}", job.learned->optimizer, job.learned->batch);
     if (job.learned->exchange != core::exchange_types().front().name)
       text += ", exchange " + job.learned->exchange;
     if (!job.learned->compression.empty()) text += ", compression " + job.learned->compression;

@@ -359,7 +359,7 @@ void Protocol::run_member(MemberId id, Call call) {
   std::invoke(call, *node.core, core::MemberContext{now(), node.random, effects_, &scratch_});
   follow_step(id);
   for (core::MemberEffect& effect : effects_)
-    std::visit([this, id](auto& e) { execute(id, e); }, effect);
+    std::visit([this, id](auto& e) { this->execute(id, e); }, effect);
 }
 
 }  // namespace starling::sim

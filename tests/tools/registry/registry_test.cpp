@@ -16,6 +16,13 @@ struct Indivisible {
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(n); }
 };
 
+/// Two samples with the labels `first` and `first` + 1.
+struct Labelled {
+  double first = 0;
+  [[nodiscard]] static std::size_t size() { return 2; }
+  [[nodiscard]] double label(std::size_t i) const { return first + static_cast<double>(i); }
+};
+
 /// A model with one parameter, which stays 1, and the loss `loss`.
 struct ConstantModel {
   using Scalar = float;
@@ -91,6 +98,56 @@ TEST(Registry, AUsersNameHidesABuiltInOne) {
   const auto data = load_source(with_built_in(own), "digits", 9);
   ASSERT_TRUE(data);
   EXPECT_EQ(data->size(), 9U);
+}
+
+TEST(Registry, FingerprintsOfDataOfAUsersTypeDifferWithTheLabels) {
+  EXPECT_EQ(fingerprint(AnyData::of(Labelled{1})), fingerprint(AnyData::of(Labelled{1})));
+  EXPECT_NE(fingerprint(AnyData::of(Labelled{1})), fingerprint(AnyData::of(Labelled{2})));
+}
+
+TEST(Registry, AUsersModelHidesABuiltInOneWithOtherElements) {
+  const Registry registry = with_built_in(Registry{}.model<models::Linear<float>>());
+  const auto data = load_source(registry, "linear:d=4,n=10", 1);
+  ASSERT_TRUE(data);
+  const auto model = make_model(registry, "linear", *data, ElementType::float64);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().message, "model linear does not compute in float64; valid: float32");
+}
+
+TEST(Registry, AnAlgorithmIsTestedOnTheTestData) {
+  const auto registry = Registry{}.algorithm<double, Indivisible>(
+      "size", "", [](SpecReader&, const Indivisible& data) -> Result<actor::Algorithm<double>> {
+        if (data.n == 13) return Error{"13 samples are unlucky"};
+        return actor::Algorithm<double>{
+            .tensors = {{"one"}},
+            .hooks = {.push = [](auto&) -> std::vector<actor::Update<double>> { return {}; }},
+            .evaluate = [n = data.n](const auto&) -> models::Metrics {
+              return {{"samples", double(n)}};
+            }};
+      });
+  const AnyData train = AnyData::of(Indivisible{5});
+  const AnyData test = AnyData::of(Indivisible{2});
+  const auto model = make_model(registry, "size", train);
+  ASSERT_TRUE(model);
+  actor::TrainOptions options;
+  options.job.workers = 1;
+  options.job.barrier = barrier::parse("asp").value();
+  options.job.steps = 1;
+  const auto outcome = (*model)->train(train, &test, options);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->last.test, (models::Metrics{{"samples", 2}}));
+  EXPECT_FALSE((*model)->accepts(AnyData::of(Indivisible{13})));
+}
+
+TEST(Registry, AnExceptionOfAnyTypeEndsTheProgram) {
+  const std::array words{"mine", "train", "--data", "bad", "--model", "one"};
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(
+      starling::main(static_cast<int>(words.size()), words.data(),
+                     user_registry().data(
+                         "bad", "", [](SpecReader&, std::uint64_t) -> Indivisible { throw 42; })),
+      1);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("unknown type"), std::string::npos);
 }
 
 TEST(Registry, AProgramWhoseModelHidesABuiltInOneStarts) {
