@@ -12,10 +12,10 @@
 namespace starling::hosts {
 namespace {
 
-/// Returns the path of `ip` of iproute2, or "" if it is not installed.
-std::string find_ip() {
-  for (const char* path : {"/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"})
-    if (::access(path, X_OK) == 0) return path;
+/// Returns the path of `ip` or `tc`, both of iproute2, or "" if it is not installed.
+std::string find_program(const std::string& name) {
+  for (const char* folder : {"/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/"})
+    if (::access((folder + name).c_str(), X_OK) == 0) return folder + name;
   return {};
 }
 
@@ -60,7 +60,7 @@ std::string subnet_of(std::size_t host) { return "10.77." + std::to_string(host 
 }  // namespace
 
 Result<std::unique_ptr<Hosts>> Hosts::make(std::size_t count) {
-  if (find_ip().empty()) return Error{"there is no `ip` here: needs iproute2"};
+  if (find_program("ip").empty()) return Error{"there is no `ip` here: needs iproute2"};
   std::unique_ptr<Hosts> hosts{new Hosts};
   for (std::size_t i = 0; i <= count; ++i) {
     const auto network_namespace = make_namespace();
@@ -123,6 +123,17 @@ void Hosts::heal() {
   configure(router_, lines);
 }
 
+Result<void> Hosts::limit_bandwidth(std::size_t megabits_per_s) {
+  // 40 ms of data may wait in a host's queue.
+  const std::string rate = std::to_string(megabits_per_s);
+  const std::string queue = std::to_string(megabits_per_s * 1'000'000 / 8 * 40 / 1000);
+  const std::string line =
+      "qdisc add dev net0 root tbf rate " + rate + "mbit burst 32kb limit " + queue + "\n";
+  for (const int network_namespace : namespaces_)
+    if (auto done = run_batch("tc", network_namespace, line); !done) return done;
+  return {};
+}
+
 void Hosts::configure(int network_namespace, const std::string& lines) {
   if (const auto done = run_ip(network_namespace, lines); !done) {
     std::fprintf(stderr, "%s\n", done.error().message.c_str());
@@ -131,11 +142,18 @@ void Hosts::configure(int network_namespace, const std::string& lines) {
 }
 
 Result<void> Hosts::run_ip(int network_namespace, const std::string& lines) {
+  return run_batch("ip", network_namespace, lines);
+}
+
+Result<void> Hosts::run_batch(const std::string& name, int network_namespace,
+                              const std::string& lines) {
+  const std::string path = find_program(name);
+  if (path.empty()) return Error{"there is no `" + name + "` here: needs iproute2"};
   folder_.write("lines", lines);
   const program::ProgramResult ran =
-      program::Process{folder_, find_ip(), {"-batch", "lines"}, enter(network_namespace)}.wait();
+      program::Process{folder_, path, {"-batch", "lines"}, enter(network_namespace)}.wait();
   if (ran.code == 0) return {};
-  return Error{"`ip` failed with exit code " + std::to_string(ran.code) + ": " + ran.err};
+  return Error{"`" + name + "` failed with exit code " + std::to_string(ran.code) + ": " + ran.err};
 }
 
 }  // namespace starling::hosts

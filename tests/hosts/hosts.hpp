@@ -44,6 +44,9 @@ class Hosts {
   void cut(std::size_t a, std::size_t b);
   /// Ends all partitions.
   void heal();
+  /// Limits what each host sends to `megabits_per_s`. Returns an Error if this machine lacks
+  /// something that is needed. Call it once.
+  [[nodiscard]] Result<void> limit_bandwidth(std::size_t megabits_per_s);
 
  private:
   Hosts() = default;
@@ -53,6 +56,9 @@ class Hosts {
   void configure(int network_namespace, const std::string& lines);
   /// The same, but returns an Error.
   [[nodiscard]] Result<void> run_ip(int network_namespace, const std::string& lines);
+  /// Runs the commands in `lines`, one a line, of `ip` or `tc` in a namespace.
+  [[nodiscard]] Result<void> run_batch(const std::string& name, int network_namespace,
+                                       const std::string& lines);
 
   program::Folder folder_;
   int router_ = -1;
