@@ -9,6 +9,15 @@ namespace starling::actor {
 using core::Member;
 using core::MemberId;
 
+namespace {
+
+/// A new incarnation exceeds the last one by at most this much. It is drawn at random because two
+/// members that join at the same time may choose the same id; and the number of incarnations of an
+/// id is limited.
+constexpr core::Incarnation incarnation_step_max = core::Incarnation{1} << 20U;
+
+}  // namespace
+
 std::vector<Member> initial_members(core::Mode mode, std::size_t workers, std::size_t owners,
                                     std::span<const std::uint64_t> nodes) {
   STARLING_CHECK(workers > 0 && owners > 0 && !nodes.empty());
@@ -64,9 +73,9 @@ std::vector<Member> assign_member_ids(std::vector<Member> members,
     const core::MemberIncarnation last = free.back();
     free.pop_back();
     member.id = last.id;
-    member.incarnation =
-        last.incarnation + 1 +
-        static_cast<core::Incarnation>(random.below(UINT32_MAX - last.incarnation));
+    member.incarnation = last.incarnation + 1 +
+                         static_cast<core::Incarnation>(random.below(
+                             std::min(UINT32_MAX - last.incarnation, incarnation_step_max)));
     all.push_back(member);
   }
   return all;

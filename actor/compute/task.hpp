@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "starling/actor/compute/compute_pool.hpp"
@@ -18,8 +19,12 @@
 
 namespace starling::actor {
 
-/// Calls `run`, which is a user's code. Returns the message of the exception that it threw, or
-/// nullopt if it threw none.
+/// The most bytes of the message of an exception. The message travels to other nodes, which close a
+/// connection that sends a longer message than TransportOptions::part_bytes_max.
+inline constexpr std::size_t exception_text_max = 4096;
+
+/// Calls `run`, which is a user's code. Returns the message of the exception that it threw, at most
+/// its first `exception_text_max` bytes, or nullopt if it threw none.
 template <class F>
 [[nodiscard]] std::optional<std::string> run_catching(F&& run) noexcept {
   try {
@@ -28,7 +33,7 @@ template <class F>
   } catch (const std::bad_alloc&) {
     return "out of memory; valid: a smaller model or batch, fewer workers or threads";
   } catch (const std::exception& fault) {
-    return fault.what();
+    return std::string{std::string_view{fault.what()}.substr(0, exception_text_max)};
   } catch (...) {
     return "an exception of unknown type";
   }

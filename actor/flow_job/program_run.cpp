@@ -36,7 +36,8 @@ void ProgramRun::run_program() {
       result_->is_known = true;
       result_->seconds = seconds_since(begin);
     } else {
-      ended.error = is_cancelled_ ? "stopped" : result.error().message;
+      ended.error =
+          is_cancelled_ ? "stopped" : result.error().message.substr(0, exception_text_max);
     }
   }
   if (member) post(*member, std::move(ended));

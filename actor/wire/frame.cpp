@@ -23,7 +23,10 @@ std::size_t Frame::body_size() const noexcept {
 
 Frame encode(JobId job, NodeId node, const core::Envelope& envelope) {
   Frame frame = encode_as(Kind::envelope, [&](Encoder& encoder) { encoder(job, node, envelope); });
-  frame.is_retry = envelope.packet.is_resend;
+  const auto& packet = envelope.packet;
+  frame.is_retry = packet.is_resend;
+  frame.packet = {job,       envelope.from,          envelope.to,    packet.from,
+                  packet.to, envelope.traffic_class, packet.sequence};
   return frame;
 }
 

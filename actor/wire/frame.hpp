@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "starling/actor/wire/archive.hpp"
@@ -39,13 +40,28 @@ enum class Kind : std::uint8_t {
 /// Identifies a job in the whole cluster; drawn at random.
 using JobId = std::uint64_t;
 
+/// Names a payload on its way from one member to another. A packet that sends the payload again has
+/// the same PacketId.
+struct PacketId {
+  JobId job = 0;
+  core::MemberId from = 0;
+  core::MemberId to = 0;
+  core::Incarnation from_incarnation = 0;
+  std::optional<core::Incarnation> to_incarnation = std::nullopt;
+  TrafficClass traffic_class = TrafficClass::control;
+  std::uint64_t sequence = 0;
+  bool operator==(const PacketId&) const = default;
+};
+
 /// A frame to be sent. The body's parts are shared, not copied.
 struct Frame {
   Bytes head;
   std::vector<Attachment> body;
-  /// True if a frame with the same body was sent before. If that frame still waits to be sent, the
-  /// transport drops this one.
+  /// True if a frame with the same `packet` was sent before. If that frame still waits to be sent,
+  /// the transport drops this one.
   bool is_retry = false;
+  /// Absent if the frame is not a packet of a job's members.
+  std::optional<PacketId> packet = std::nullopt;
 
   [[nodiscard]] std::size_t body_size() const noexcept;
 };

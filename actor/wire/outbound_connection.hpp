@@ -273,13 +273,11 @@ class OutboundConnection {
     socket_.connect(peer_.address);
   }
 
-  /// Returns true if a waiting frame has the same body.
+  /// Returns true if a waiting frame has the same packet.
   [[nodiscard]] bool is_already_queued(const Frame& frame) const {
-    if (frame.body.empty()) return false;
-    const auto* const first = frame.body.front().bytes.data();
-    return std::ranges::any_of(waiting_, [&](const Frame& other) {
-      return !other.body.empty() && other.body.front().bytes.data() == first;
-    });
+    return frame.packet && std::ranges::any_of(waiting_, [&](const Frame& other) {
+             return other.packet == frame.packet;
+           });
   }
 
   void reconnect_if_stuck() {

@@ -66,6 +66,16 @@ TEST(MemberPlacement, GivesUsedIdsLaterIncarnationsIfNoIdIsUnused) {
   EXPECT_EQ(ids, (std::set<core::MemberId>{1, 3}));
 }
 
+TEST(MemberPlacement, GivesAnIdToManyIncarnationsOneAfterAnother) {
+  auto configuration = configuration_of({{0, 1, true, true, 1}}, {{1, 0}});
+  Random random{1};
+  for (int i = 0; i < 1000; ++i) {
+    const auto all = assign_member_ids({{0, 0, true, false, 2}}, configuration, {}, 2, random);
+    ASSERT_EQ(all.size(), 1U) << i;
+    configuration.departed = {{all[0].id, all[0].incarnation}};
+  }
+}
+
 /// The ids that a node has given to other joining members are not in the configuration yet.
 TEST(MemberPlacement, GivesNoIdThatIsTaken) {
   const auto configuration = configuration_of({{0, 1, true, true, 1}}, {{3, 7}});

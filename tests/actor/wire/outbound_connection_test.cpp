@@ -116,6 +116,40 @@ FrameCounts send_and_count(const std::vector<std::size_t>& sizes, bool is_contig
   return messages;
 }
 
+/// Returns the frame of a packet to member `to` with a tensor of 64 KiB in a compact form.
+Frame compact_frame(core::MemberId to, bool is_resend) {
+  static const auto message = [] {
+    core::Slice values = slice_of<float>(std::vector<float>(16 * kib, 1.5F));
+    values.is_compact = true;
+    return core::make_peer_message(core::Value{0, 0, std::move(values)});
+  }();
+  core::Envelope envelope{.to = to, .traffic_class = TrafficClass::data};
+  envelope.packet.sequence = 1;
+  envelope.packet.payload = message;
+  envelope.packet.is_resend = is_resend;
+  return encode(1, 1, envelope);
+}
+
+TEST(OutboundConnection, DropsAResentFrameWhileTheFirstStillWaits) {
+  const std::string address = RouterServer{}.address;
+  RouterServer server;
+  const TransportOptions options;
+  OutboundConnection connection{
+      server.context, {address, std::nullopt}, options, TrafficClass::data};
+  EXPECT_TRUE(connection.add(compact_frame(1, false)));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(connection.add(compact_frame(1, true)));
+  // The packet to another member has the same body, and does not wait yet.
+  EXPECT_TRUE(connection.add(compact_frame(2, true)));
+  server.router.bind(address);  // until now, all frames wait
+  server.router.set(zmq::sockopt::rcvtimeo, 20);
+  std::size_t frames = 0;
+  for (int i = 0; i < 100; ++i) {
+    connection.flush();
+    if (const auto parts = server.receive(); !parts.empty()) frames += frames_in(parts).size();
+  }
+  EXPECT_EQ(frames, 2U);
+}
+
 TEST(OutboundConnection, JoinsLongFramesUpToAMebibyte) {
   const std::vector<std::size_t> ranges(10, 256 * kib);
   EXPECT_EQ(send_and_count(ranges), (FrameCounts{4, 4, 2}));
