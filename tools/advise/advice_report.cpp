@@ -172,7 +172,7 @@ std::string advice_json(const Advice& advice) {
   json["seed"] = advice.options.seed;
   json["seeds"] = advice.options.seeds;
   json["version"] = version();
-  return json.dump();
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace starling::program

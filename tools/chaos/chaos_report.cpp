@@ -115,7 +115,7 @@ std::string chaos_json(const ChaosTotals& totals, const std::optional<ChaosFailu
   json["gave_up"] = totals.gave_up;
   json["wall_s"] = totals.wall_s;
   json["failure"] = failure ? json_of(*failure) : Json{};
-  return json.dump(2);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace starling::program

@@ -58,7 +58,7 @@ Result<AdviseOptions> parse_options(const Registry& registry, const std::string&
     if (auto put = put_count(*into, settings, option, least, most); !put)
       return std::move(put).error();
   options.threads = threads;
-  if (options.seeds > UINT64_MAX - options.seed)
+  if (options.seeds - 1 > UINT64_MAX - options.seed)
     return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
                  std::to_string(options.seed) + " on exceed the largest seed, " +
                  std::to_string(UINT64_MAX)};

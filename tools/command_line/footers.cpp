@@ -34,7 +34,7 @@ std::string submit_footer(const Registry& registry) {
 }
 
 std::string sim_footer(const Registry& registry) {
-  return "\nBarriers:\n" + barriers_list(registry) +
+  return data_and_models_help(registry) + "\nBarriers:\n" + barriers_list(registry) +
          "\nWith a job file, that job is simulated, with its delay as the time of a step. At the "
          "step level,\nits data only tells how many steps its epochs have, and its model is not "
          "used. "

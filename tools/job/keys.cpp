@@ -343,7 +343,9 @@ std::vector<Key> output_keys() {
        [](In in) { return put_file(in.job.trace, in.text); }},
       {{"json", ValueType::flag, "", "the summary as one JSON object", group},
        [](In in) { return put_flag(in.job.json, in.text); }},
-      {{"quiet", ValueType::flag, "", "no progress; warnings and errors remain", group},
+      {{"quiet", ValueType::flag, "",
+        "no progress, and no notes on settings without effect; errors and other warnings remain",
+        group},
        [](In in) { return put_flag(in.job.quiet, in.text); }},
   };
 }

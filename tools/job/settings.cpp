@@ -13,6 +13,12 @@ bool chooses_test_data(std::string_view key) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
+/// Returns true if `flag` is the key of a training job for which `old` is the key that only a
+/// simulation has.
+bool sets_same(std::string_view flag, std::string_view old) {
+  return (flag == "delay" && old == "step-time") || (flag == "seconds" && old == "horizon");
+}
+
 }  // namespace
 
 Settings settings_of_flags(const std::vector<std::pair<std::string, std::string>>& flags) {
@@ -43,7 +49,8 @@ Result<void> put_count(std::uint64_t& into, const Settings& settings, const std:
 
 Settings override_settings(Settings file, const Settings& flags) {
   const auto replaces = [](const Setting& flag, const Setting& old) {
-    return flag.key == old.key || (chooses_test_data(flag.key) && chooses_test_data(old.key));
+    return flag.key == old.key || sets_same(flag.key, old.key) ||
+           (chooses_test_data(flag.key) && chooses_test_data(old.key));
   };
   std::erase_if(file, [&](const Setting& old) {
     return std::ranges::any_of(flags, [&](const Setting& flag) { return replaces(flag, old); });

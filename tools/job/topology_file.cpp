@@ -15,6 +15,15 @@ Result<collective::Topology> read_topology(const std::string& path) {
   return collective::Topology::parse(*text, path);
 }
 
+std::string topology_file_in(const std::string& exchange) {
+  if (!exchange.starts_with(std::string{core::AllreduceExchange::name} + ":")) return {};
+  const auto settings = core::parse_allreduce(exchange);
+  if (!settings || settings->algorithm.empty()) return {};
+  const auto algorithm = collective::parse_algorithm(settings->algorithm);
+  const auto* const trees = algorithm ? std::get_if<collective::PackedTrees>(&*algorithm) : nullptr;
+  return trees != nullptr && trees->topology == nullptr ? trees->file : std::string{};
+}
+
 Result<std::string> with_links(const std::string& exchange) {
   if (!exchange.starts_with(std::string{core::AllreduceExchange::name} + ":")) return exchange;
   auto settings = core::parse_allreduce(exchange).value();

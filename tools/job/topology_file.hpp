@@ -11,6 +11,9 @@ namespace starling::program {
 /// Reads a file of lines A B [LANES]. Errors name the file, and the line if it is bad.
 [[nodiscard]] Result<collective::Topology> read_topology(const std::string& path);
 
+/// Returns the file that an exchange names as `trees:FILE`; empty if it names none.
+[[nodiscard]] std::string topology_file_in(const std::string& exchange);
+
 /// Returns the name of an exchange with the links of its topology in place of their file, so that
 /// all members of a job have the same links wherever they run. Returns other names unchanged.
 /// Requires: core::check_exchange(exchange).

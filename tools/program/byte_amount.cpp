@@ -26,7 +26,7 @@ Result<std::uint64_t> parse_bytes(const std::string& text, const std::string& ex
                                        {"GB", 1e9},
                                        {"TB", 1e12}}};
   const auto bytes = parse_units(text, units);
-  if (bytes && *bytes < 0x1p62) return static_cast<std::uint64_t>(*bytes);
+  if (bytes && *bytes >= 1 && *bytes < 0x1p62) return static_cast<std::uint64_t>(*bytes);
   return Error{"'" + text + "' must be " + expected};
 }
 

@@ -110,7 +110,7 @@ Result<LiveReproOptions> live_options(const Settings& settings, const std::strin
   LiveReproOptions options{.report = *std::move(report)};
   if (options.report.quick) options.live = std::chrono::seconds{1};
   if (auto put = put_live(options, settings); !put) return std::move(put).error();
-  if (options.report.seeds > UINT64_MAX - options.report.seed)
+  if (options.report.seeds - 1 > UINT64_MAX - options.report.seed)
     return Error{"--seeds: " + std::to_string(options.report.seeds) + " seeds from " +
                  std::to_string(options.report.seed) + " on exceed the largest seed, " +
                  std::to_string(UINT64_MAX)};

@@ -53,7 +53,7 @@ Document document_of(const ExperimentRunner& runner, ExperimentResults& results)
 }  // namespace
 
 Result<int> repro_psp_command(const ReproOptions& options) {
-  if (options.seeds > UINT64_MAX - options.seed)
+  if (options.seeds - 1 > UINT64_MAX - options.seed)
     return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
                  std::to_string(options.seed) + " on exceed the largest seed, " +
                  std::to_string(UINT64_MAX)};

@@ -100,7 +100,7 @@ Result<void> put_counts(TrainingOptions& options, const Settings& settings) {
         std::tuple{"evals", &options.evals, evals_min, std::uint64_t{1000}},
         std::tuple{"eval-samples", &options.samples, std::uint64_t{1}, std::uint64_t{UINT32_MAX}}})
     if (auto put = put_count(*into, settings, option, min, max); !put) return put;
-  if (options.seeds > UINT64_MAX - options.seed)
+  if (options.seeds - 1 > UINT64_MAX - options.seed)
     return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
                  std::to_string(options.seed) + " on exceed the largest seed, " +
                  std::to_string(UINT64_MAX)};

@@ -194,7 +194,7 @@ std::string training_json(const Training& training, const ExperimentResults& res
           training_figures(over_runs(runs, [](const auto& run) { return run.waiting_share; }))},
          {"overhead_ms",
           training_figures(over_runs(runs, [](const auto& run) { return run.overhead_ms; }))}});
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace starling::program

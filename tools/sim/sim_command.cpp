@@ -6,7 +6,9 @@
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/files/file_use.hpp"
 #include "starling/tools/job/barrier_notes.hpp"
+#include "starling/tools/job/topology_file.hpp"
 #include "starling/tools/program/display.hpp"
+#include "starling/tools/registry/net_file.hpp"
 #include "starling/tools/report/folder_output.hpp"
 #include "starling/tools/report/report_files.hpp"
 #include "starling/tools/sim/learning.hpp"
@@ -40,6 +42,12 @@ Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
       if (setting.key == "data" || setting.key == "test")
         for (const std::string& file : files_in(registry, setting.text))
           taken.push_back({setting.location, file});
+  if (job.level == Level::protocol) {
+    if (const auto model = Spec::parse(text_of(settings, "model")))
+      taken.push_back({location_of(settings, "model"), net_file_in(*model)});
+    taken.push_back(
+        {location_of(settings, "exchange"), topology_file_in(text_of(settings, "exchange"))});
+  }
   if (!job.csv.empty()) {
     const FileUse csv{location_of(settings, "csv"), job.csv};
     if (auto free = check_no_conflict(csv, taken); !free) return std::move(free).error();

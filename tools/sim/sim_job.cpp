@@ -84,6 +84,10 @@ Result<void> check_level(const SimJob& job, const Settings& settings) {
       return Error{location_of(settings, "bytes") +
                    ": at the protocol level the model has its own size; valid: without bytes, or "
                    "--level step"};
+    if (const std::string location = location_of(settings, "sampling"); !location.empty())
+      return Error{location +
+                   ": the protocol level always draws other workers, as live jobs do; valid: "
+                   "without sampling, or --level step"};
     return check_held_up(job, settings);
   }
   for (const Setting& setting : settings) {

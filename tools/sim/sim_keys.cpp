@@ -276,7 +276,8 @@ std::vector<SimKey> output_keys() {
        [](Input in) { return put_name(in.job.plots, in.text, "folder"); }},
       {{"points", ValueType::count, "N", "points of each curve over time [200]", group},
        [](Input in) { return put(in.job.options.points, parse_count(in.text, 1, 100'000)); }},
-      {{"quiet", ValueType::flag, "", "show no progress", group},
+      {{"quiet", ValueType::flag, "", "show no progress, and no warnings about the settings",
+        group},
        [](Input in) { return put_flag(in.job.quiet, in.text); }},
   };
 }

@@ -15,6 +15,7 @@
 #include "starling/tools/files/file_use.hpp"
 #include "starling/tools/files/metrics_file.hpp"
 #include "starling/tools/job/barrier_notes.hpp"
+#include "starling/tools/job/input_files.hpp"
 #include "starling/tools/job/target.hpp"
 #include "starling/tools/program/display.hpp"
 #include "starling/tools/registry/built_in.hpp"
@@ -27,20 +28,6 @@
 
 namespace starling::program {
 namespace {
-
-/// Returns the files that the job reads, except the checkpoint that it resumes from.
-std::vector<FileUse> input_files(const Registry& registry, const Job& job, const Settings& settings,
-                                 const std::string& job_file) {
-  std::vector<FileUse> files{{"the job", job_file}};
-  for (const std::string& file : files_in(registry, job.data.data))
-    files.push_back({location_of(settings, "data"), file});
-  for (const std::string& file : files_in(registry, job.data.test.value_or("")))
-    files.push_back({location_of(settings, "test"), file});
-  if (const auto model = Spec::parse(job.model))
-    files.push_back({location_of(settings, "model"), net_file_in(*model)});
-  files.push_back({location_of(settings, "init"), job.init});
-  return files;
-}
 
 /// Refuses an output that cannot be written, or that would overwrite an input or another output.
 /// The job's checkpoint may overwrite the one from which the job resumes.

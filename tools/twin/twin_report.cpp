@@ -110,7 +110,7 @@ std::string twin_json(const TwinReport& report) {
                                     {"inside", figure.is_inside()}};
   json["inside"] = do_all_agree(report);
   json["version"] = version();
-  return json.dump();
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace starling::program

@@ -34,6 +34,19 @@ TEST(Advise, NamesABarrierWithFiguresAndReasons) {
   EXPECT_TRUE(contains(ran.out, "does not bound how far apart the workers get")) << ran.out;
 }
 
+/// printable() keeps surrogates, which JSON does not allow.
+TEST(Advise, PrintsValidJsonForANameThatIsNoUtf8) {
+  const Folder folder;
+  std::string csv = straggler_csv();
+  for (std::size_t at = 0; (at = csv.find("\nd,", at)) != std::string::npos; ++at)
+    csv.replace(at + 1, 1, "\xed\xa0\x80");
+  folder.write("t.csv", csv);
+  const ProgramResult ran = starling(
+      folder, "advise t.csv --json --quiet --seeds 1 --steps 100 --seed 18446744073709551615");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)["workers"].size(), 4U);
+}
+
 TEST(Advise, GivesTheSameBytesForASeedOnAnyNumberOfThreads) {
   const Folder folder;
   folder.write("t.csv", straggler_csv());

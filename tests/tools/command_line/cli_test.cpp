@@ -48,6 +48,8 @@ TEST(Help, ForTrainNamesEveryKey) {
 TEST(Help, ForSimNamesEveryKey) {
   const Folder folder;
   const ProgramResult ran = starling(folder, "sim --help");
+  for (const char* list : {"\nSources of data:\n", "\nModels:\n"})
+    EXPECT_TRUE(contains(ran.out, list)) << list;
   EXPECT_EQ(ran.code, 0);
   for (const char* key :
        {"workers", "step-time", "straggler", "horizon", "steps",  "seed",     "seeds",   "barrier",

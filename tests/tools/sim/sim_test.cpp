@@ -293,6 +293,16 @@ TEST(Sim, NotesTheSettingsThatAJobFileLacks) {
   EXPECT_EQ(lines_of(given.out)[1], "until is not simulated");
 }
 
+TEST(Sim, TakesDelayAndSecondsFromFlagsBeforeTheSimulationsOwnKeysInTheFile) {
+  const Folder folder;
+  folder.write("job.toml", "workers = 4\n[sim]\nstep-time = \"exp:50ms\"\nhorizon = 10\n");
+  const ProgramResult ran =
+      starling(folder, "sim job.toml --quiet --json --delay exp:500ms --seconds 20");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)[0]["step_time"], "exp:500ms");
+  EXPECT_EQ(Json::parse(ran.out)[0]["horizon_s"], 20);
+}
+
 TEST(Sim, PrintsTheFiguresOfEachRunAsJson) {
   const Folder folder;
   const ProgramResult ran =

@@ -53,6 +53,16 @@ TEST(Twin, ComparesALiveRunWithItsSimulationsAndWritesNoFiles) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"job.toml"});
 }
 
+TEST(Twin, PrintsValidJsonForANameThatIsNoUtf8) {
+  const Folder folder;
+  folder.write("job.toml", job);
+  folder.write("\xff.txt", "20ms\n30ms\n");
+  const ProgramResult ran =
+      starling(folder, "twin job.toml --delay trace:\xff.txt --seeds 100 --json --quiet");
+  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(Json::parse(ran.out)["workers"], 8);
+}
+
 /// With almost no delay, a step is all overhead. The simulated workers all take the same time and
 /// stay together; live workers do not, because asp never makes them wait.
 TEST(Twin, FailsIfTheLiveRunIsNotAsSimulated) {
