@@ -46,13 +46,13 @@ std::unique_ptr<RoundSum> make_sum_of(const RoundSumOptions& options, const Buck
   const std::size_t messages = std::max<std::size_t>(1, options.window / at_once);
   if (options.shards)
     return std::make_unique<ShardedSum<T>>(options, bucket, window_of(options.workers, messages));
-  auto places = SumPlaces::in_order(*options.layout, bucket, options.workers);
-  const auto bytes = static_cast<double>(places.size * sizeof(T));
+  auto offsets = SumOffsets::in_order(*options.layout, bucket, options.workers);
+  const auto bytes = static_cast<double>(offsets.size * sizeof(T));
   const auto schedule =
       named ? *named : fastest_sum(options.workers, bytes, options.residual != nullptr).schedule;
   const auto [slices, window] = cut_sum(schedule, bytes, messages);
-  places.slices = collective::slice_bounds(schedule.chunks, places.size, slices);
-  return std::make_unique<TypedRoundSum<T>>(options, std::move(places), schedule, window);
+  offsets.slices = collective::slice_bounds(schedule.chunks, offsets.size, slices);
+  return std::make_unique<TypedRoundSum<T>>(options, std::move(offsets), schedule, window);
 }
 
 template <class T>

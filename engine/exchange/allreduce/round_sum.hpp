@@ -44,7 +44,7 @@ inline constexpr Step sum_steps_max = Step{1} << 16U;
 /// The rounding errors of a worker's elements, until a round contains them. It outlives the sums
 /// of one configuration.
 struct SumResidual {
-  /// The errors of completed rounds, at SumPlaces::errors; empty if there are none.
+  /// The errors of completed rounds, at SumOffsets::errors; empty if there are none.
   std::vector<float> errors;
   /// The errors of the round in progress; empty if there is none.
   std::vector<float> pending;

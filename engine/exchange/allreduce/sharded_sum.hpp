@@ -25,7 +25,7 @@ class ShardedSum final : public TypedRoundSum<T> {
 
   /// Requires: options.shards.
   ShardedSum(const RoundSumOptions& options, const Bucket& bucket, std::uint32_t window)
-      : TypedRoundSum<T>(options, SumPlaces::in_shards(*options.layout, bucket, options.workers),
+      : TypedRoundSum<T>(options, SumOffsets::in_shards(*options.layout, bucket, options.workers),
                          sharded_schedule(options.shards->backups()), window) {}
 
   void start(Sends& out, const Update* update, Step steps,
@@ -41,7 +41,7 @@ class ShardedSum final : public TypedRoundSum<T> {
     const std::vector<T> sum = this->take_sum();
     for (RangeId range = bucket().first; range < bucket().end; ++range) {
       RangeValues& values = ranges[range];
-      const auto slice = std::span{sum}.subspan(this->places().place_of(range));
+      const auto slice = std::span{sum}.subspan(this->offsets().offset_of(range));
       if (keeps_state(range)) {
         if (const auto applied = applied_.extract(range))
           values = std::move(applied.mapped());
@@ -50,7 +50,7 @@ class ShardedSum final : public TypedRoundSum<T> {
         continue;
       }
       values.slots = Buffer::zeros(0, sizeof(T));
-      const auto elements = slice.first(this->places().size_of(range));
+      const auto elements = slice.first(this->offsets().size_of(range));
       const std::size_t count = layout().ranges[range].count;
       if (std::ranges::none_of(elements.subspan(count), [](T changes) { return changes > 0; }))
         continue;
@@ -79,12 +79,12 @@ class ShardedSum final : public TypedRoundSum<T> {
   void on_instruction(const collective::Instruction& instruction, const collective::SliceId& slice,
                       std::span<T> elements) override {
     const std::size_t workers = this->options().workers;
-    const auto range = static_cast<RangeId>(this->places().first_row(workers) +
+    const auto range = static_cast<RangeId>(this->offsets().aligned_first(workers) +
                                             slice.slice * workers + slice.chunk);
     if (!bucket().contains(range)) return;
     const bool is_send = instruction.kind == Kind::send;
     if (is_send && instruction.round != values_round && this->options().residual)
-      this->round(this->places().errors[range], elements.first(this->places().size_of(range)));
+      this->round(this->offsets().errors[range], elements.first(this->offsets().size_of(range)));
     if (instruction.round != sum_round) return;
     RangeValues& values = applied_.insert_or_assign(range, before_.at(range)).first->second;
     apply_slice(range, values, elements);
@@ -100,11 +100,11 @@ class ShardedSum final : public TypedRoundSum<T> {
   [[nodiscard]] bool keeps_state(RangeId range) const {
     return this->options().shards->keeps_state(this->options().self, range);
   }
-  [[nodiscard]] const Bucket& bucket() const { return this->places().bucket; }
+  [[nodiscard]] const Bucket& bucket() const { return this->offsets().bucket; }
 
   /// Applies the sum of a range. `slice` begins with it, and the numbers of the workers follow.
   void apply_slice(RangeId range, RangeValues& values, std::span<const T> slice) {
-    const std::size_t count = this->places().size_of(range);
+    const std::size_t count = this->offsets().size_of(range);
     if (const double weights = this->weights_at(slice, count); weights > 0)
       this->apply_sum(range, values, slice.first(count), weights);
   }

@@ -14,7 +14,7 @@
 #include "starling/base/check.hpp"
 #include "starling/engine/exchange/allreduce/pieces.hpp"
 #include "starling/engine/exchange/allreduce/round_sum.hpp"
-#include "starling/engine/exchange/allreduce/sum_places.hpp"
+#include "starling/engine/exchange/allreduce/sum_offsets.hpp"
 #include "starling/models/optimizer/compressions/bf16.hpp"
 
 namespace starling::core {
@@ -25,11 +25,11 @@ class TypedRoundSum : public RoundSum {
  public:
   using Rank = collective::Rank;
 
-  /// `window` is collective::ExecutorOptions::window. Requires: the places fit the schedule.
-  TypedRoundSum(const RoundSumOptions& options, SumPlaces places,
+  /// `window` is collective::ExecutorOptions::window. Requires: the offsets fit the schedule.
+  TypedRoundSum(const RoundSumOptions& options, SumOffsets offsets,
                 const collective::Schedule& schedule, std::uint32_t window)
       : options_(options),
-        places_(std::move(places)),
+        offsets_(std::move(offsets)),
         program_(std::make_shared<const collective::Program>(
             collective::make_program(schedule, options.self))),
         executor_({.window = window},
@@ -50,7 +50,7 @@ class TypedRoundSum : public RoundSum {
   void start(Sends& out, const Update* update, Step steps,
              const std::vector<RangeValues>&) override {
     collective::Effects<T> effects;
-    executor_.start(effects, ++started_, program_, vector_of(update, steps), places_.slices);
+    executor_.start(effects, ++started_, program_, vector_of(update, steps), offsets_.slices);
     execute(out, std::move(effects));
   }
 
@@ -70,36 +70,37 @@ class TypedRoundSum : public RoundSum {
   [[nodiscard]] bool is_complete() const override { return !sum_.empty(); }
 
   [[nodiscard]] std::vector<std::optional<Contribution>> contributions() const override {
-    return contributions_at(sum_, places_.workers.front());
+    return contributions_at(sum_, offsets_.workers.front());
   }
 
   void apply(std::vector<RangeValues>& ranges) override {
-    const double weights = weights_at(sum_, places_.workers.front());
+    const double weights = weights_at(sum_, offsets_.workers.front());
     for (RangeId range = bucket().first; range < bucket().end && weights > 0; ++range)
-      apply_sum(range, ranges[range], places_.of_range(std::span<const T>{sum_}, range), weights);
+      apply_sum(range, ranges[range], offsets_.of_range(std::span<const T>{sum_}, range), weights);
     sum_.clear();
   }
 
  protected:
   [[nodiscard]] const RoundSumOptions& options() const { return options_; }
-  [[nodiscard]] const SumPlaces& places() const { return places_; }
-  [[nodiscard]] const Bucket& bucket() const { return places_.bucket; }
+  [[nodiscard]] const SumOffsets& offsets() const { return offsets_; }
+  [[nodiscard]] const Bucket& bucket() const { return offsets_.bucket; }
 
   /// Called as collective::Executor::Hook.
   virtual void on_instruction(const collective::Instruction& instruction,
                               const collective::SliceId& slice, std::span<T> elements) {
     if (options_.residual && instruction.kind == collective::Instruction::Kind::send)
-      round(places_.errors[bucket().first] + slice.first, elements);
+      round(offsets_.errors[bucket().first] + slice.first, elements);
   }
   /// True if the pieces of this round of the schedule may be compressed.
   [[nodiscard]] virtual bool may_compress(std::uint32_t) const { return true; }
 
   /// Rounds elements to bfloat16, and keeps the errors of those that have a place. The elements
-  /// that follow these hold bytes (sum_places.hpp), which rounding does not change.
+  /// that follow these hold bytes (sum_offsets.hpp), which rounding does not change.
   void round(std::size_t first_error, std::span<T> elements) const {
     if constexpr (std::is_same_v<T, float>) {
       const std::span<float> errors{options_.residual->pending};
-      const std::size_t end = std::min(first_error + elements.size(), places_.errors[bucket().end]);
+      const std::size_t end =
+          std::min(first_error + elements.size(), offsets_.errors[bucket().end]);
       if (first_error >= end) return;
       models::Bf16::round(elements.first(end - first_error),
                           errors.subspan(first_error, end - first_error));
@@ -108,10 +109,10 @@ class TypedRoundSum : public RoundSum {
     }
   }
 
-  /// Returns the sum of the weights of the workers, whose elements begin at `place`.
-  [[nodiscard]] double weights_at(std::span<const T> vector, std::size_t place) const {
+  /// Returns the sum of the weights of the workers, whose elements begin at `offset`.
+  [[nodiscard]] double weights_at(std::span<const T> vector, std::size_t offset) const {
     double weights = 0;
-    for (const auto& contribution : contributions_at(vector, place))
+    for (const auto& contribution : contributions_at(vector, offset))
       if (contribution) weights += weight_of(contribution->samples);
     return weights;
   }
@@ -132,11 +133,11 @@ class TypedRoundSum : public RoundSum {
     return options_.applier->averages_rounds() ? samples : 1;
   }
 
-  [[nodiscard]] std::vector<std::optional<Contribution>> contributions_at(std::span<const T> vector,
-                                                                          std::size_t place) const {
+  [[nodiscard]] std::vector<std::optional<Contribution>> contributions_at(
+      std::span<const T> vector, std::size_t offset) const {
     std::vector<std::optional<Contribution>> all(options_.workers);
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      const std::span<const T> worker = SumPlaces::of_worker(vector, place, rank);
+      const std::span<const T> worker = SumOffsets::of_worker(vector, offset, rank);
       if (const Step steps = read_bytes(worker.first(sum_steps_bytes)); steps > 0)
         all[rank] = {steps,
                      static_cast<std::uint32_t>(read_bytes(worker.subspan(sum_steps_bytes)))};
@@ -146,11 +147,11 @@ class TypedRoundSum : public RoundSum {
 
   /// Returns this worker's vector; without an update, that of its residual alone.
   [[nodiscard]] std::vector<T> vector_of(const Update* update, Step steps) {
-    std::vector<T> vector(places_.size);
+    std::vector<T> vector(offsets_.size);
     if (update != nullptr) {
       if (!update->parts.empty()) is_compact_ |= update->parts.front().values.is_compact;
-      for (const std::size_t place : places_.workers) {
-        const auto worker = SumPlaces::of_worker(std::span{vector}, place, options_.self);
+      for (const std::size_t offset : offsets_.workers) {
+        const auto worker = SumOffsets::of_worker(std::span{vector}, offset, options_.self);
         write_bytes(worker.first(sum_steps_bytes), steps);
         write_bytes(worker.subspan(sum_steps_bytes), update->samples);
       }
@@ -166,7 +167,7 @@ class TypedRoundSum : public RoundSum {
   void add(std::vector<T>& vector, const Update::Part& part, T weight) const {
     const Range& range = options_.layout->ranges[part.range];
     const std::size_t unit = unit_size(range);
-    const auto elements = places_.of_range(std::span{vector}, part.range);
+    const auto elements = offsets_.of_range(std::span{vector}, part.range);
     const auto counts = elements.subspan(range.count);
     const auto values = part.values.as<T>();
     for (std::size_t from = 0; from < values.size(); from += unit) {
@@ -180,14 +181,14 @@ class TypedRoundSum : public RoundSum {
   void add_errors(std::vector<T>& vector) {
     const std::span<const float> errors{options_.residual->errors};
     for (RangeId range = bucket().first; range < bucket().end && !errors.empty(); ++range) {
-      const auto elements = places_.of_range(std::span{vector}, range);
-      std::ranges::transform(elements, errors.subspan(places_.errors[range], elements.size()),
+      const auto elements = offsets_.of_range(std::span{vector}, range);
+      std::ranges::transform(elements, errors.subspan(offsets_.errors[range], elements.size()),
                              elements.begin(), std::plus<T>{});
     }
     auto& pending = options_.residual->pending;
-    pending.resize(places_.errors.back());
-    std::fill(pending.begin() + static_cast<std::ptrdiff_t>(places_.errors[bucket().first]),
-              pending.begin() + static_cast<std::ptrdiff_t>(places_.errors[bucket().end]), 0.0F);
+    pending.resize(offsets_.errors.back());
+    std::fill(pending.begin() + static_cast<std::ptrdiff_t>(offsets_.errors[bucket().first]),
+              pending.begin() + static_cast<std::ptrdiff_t>(offsets_.errors[bucket().end]), 0.0F);
   }
 
   /// Returns the units of a range that some update changes, with the sum of their updates; divided
@@ -228,7 +229,7 @@ class TypedRoundSum : public RoundSum {
   }
 
   RoundSumOptions options_;
-  SumPlaces places_;
+  SumOffsets offsets_;
   std::shared_ptr<const collective::Program> program_;
   collective::Executor<T> executor_;
   collective::CollectiveId started_ = 0;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "starling/base/random.hpp"
-#include "starling/engine/exchange/allreduce/sum_places.hpp"
+#include "starling/engine/exchange/allreduce/sum_offsets.hpp"
 #include "starling/engine/exchange/layout.hpp"
 
 namespace starling::core {
@@ -106,10 +106,10 @@ class RoundedSums {
   };
 
   void subtract_errors(std::vector<float>& from, const SumResidual& residual) const {
-    const auto places = SumPlaces::in_order(*layout_, all_ranges(*layout_), 1).errors;
+    const auto offsets = SumOffsets::in_order(*layout_, all_ranges(*layout_), 1).errors;
     for (std::size_t r = 0; r < ranges && !residual.errors.empty(); ++r)
       for (std::size_t i = 0; i < elements; ++i)
-        from[r * elements + i] -= residual.errors[places[r] + i];
+        from[r * elements + i] -= residual.errors[offsets[r] + i];
   }
   void begin_epoch() {
     ++epoch_;

@@ -1,4 +1,4 @@
-/// Where the parts of the vector are that workers sum (round_sum.hpp).
+/// The offsets of the parts of the vector that workers sum (round_sum.hpp).
 #pragma once
 
 #include <algorithm>
@@ -41,31 +41,31 @@ template <class T>
 }
 
 /// Indices into the vector of a bucket.
-struct SumPlaces {
+struct SumOffsets {
   Bucket bucket;
   /// By range of the bucket: where its elements begin, which its counts of changed units follow.
   std::vector<std::size_t> ranges;
-  /// Where the elements of all workers begin. Each of these places holds the same.
+  /// Where the elements of all workers begin. The same elements begin at each of these offsets.
   std::vector<std::size_t> workers;
   std::size_t size = 0;
   /// By range of the layout: where its rounding errors begin among those of all ranges
   /// (SumResidual); at last, the number of these errors. It depends on the layout alone.
   std::vector<std::size_t> errors;
   /// Where the slices begin, and at last `size` (Executor::start). in_order() leaves `slices`
-  /// empty, for the caller to fill. In shards, slice s of chunk c is the range first_row(workers) +
-  /// s * workers + c, followed by the elements of all workers; it is empty if the bucket does not
-  /// contain this range.
+  /// empty, for the caller to fill. In shards, slice s of chunk c is the range
+  /// aligned_first(workers) + s * workers + c, followed by the elements of all workers; it is empty
+  /// if the bucket does not contain this range.
   std::vector<std::size_t> slices;
 
-  /// Returns the places of the ranges, and after all of them that of the workers.
-  [[nodiscard]] static SumPlaces in_order(const Layout& layout, const Bucket& bucket,
-                                          std::size_t workers);
-  /// Returns the places if each range is a slice of the chunk of its primary.
-  [[nodiscard]] static SumPlaces in_shards(const Layout& layout, const Bucket& bucket,
+  /// Returns the offsets of the ranges, and after all of them that of the workers.
+  [[nodiscard]] static SumOffsets in_order(const Layout& layout, const Bucket& bucket,
                                            std::size_t workers);
+  /// Returns the offsets if each range is a slice of the chunk of its primary.
+  [[nodiscard]] static SumOffsets in_shards(const Layout& layout, const Bucket& bucket,
+                                            std::size_t workers);
 
   /// In shards: returns the highest multiple of `workers` that is not above the first range.
-  [[nodiscard]] std::size_t first_row(std::size_t workers) const {
+  [[nodiscard]] std::size_t aligned_first(std::size_t workers) const {
     return bucket.first - bucket.first % workers;
   }
   /// Returns how many elements and counts a range has.
@@ -73,16 +73,16 @@ struct SumPlaces {
     return errors[range + 1] - errors[range];
   }
   /// Returns where the elements of a range begin.
-  [[nodiscard]] std::size_t place_of(RangeId range) const { return ranges[range - bucket.first]; }
+  [[nodiscard]] std::size_t offset_of(RangeId range) const { return ranges[range - bucket.first]; }
   /// Returns the elements of a range and its counts.
   template <class Element>
   [[nodiscard]] std::span<Element> of_range(std::span<Element> vector, RangeId range) const {
-    return vector.subspan(place_of(range), size_of(range));
+    return vector.subspan(offset_of(range), size_of(range));
   }
   template <class Element>
-  [[nodiscard]] static std::span<Element> of_worker(std::span<Element> vector, std::size_t place,
+  [[nodiscard]] static std::span<Element> of_worker(std::span<Element> vector, std::size_t offset,
                                                     std::size_t rank) {
-    return vector.subspan(place + elements_of_worker * rank, elements_of_worker);
+    return vector.subspan(offset + elements_of_worker * rank, elements_of_worker);
   }
 };
 
