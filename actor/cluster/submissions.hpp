@@ -40,8 +40,9 @@ inline constexpr const char* closed_reason = "the job is closed";
 /// Call only on the loop's thread.
 class Submissions {
  public:
-  using Ask = std::function<void(const NodeAddress& target, wire::RequestBody body,
-                                 std::chrono::milliseconds timeout, Requests::OnReply on_reply)>;
+  using SendRequest =
+      std::function<void(const NodeAddress& target, wire::RequestBody body,
+                         std::chrono::milliseconds timeout, Requests::OnReply on_reply)>;
   using Answer = std::function<void(const Requester& requester, wire::ReplyBody body)>;
   using Log = std::function<void(const std::string& line, const std::string& job)>;
   /// Called with the record of each job that fails, or is closed, before it has begun. Not called
@@ -50,11 +51,11 @@ class Submissions {
   /// True if a node has left or has died.
   using IsGone = std::function<bool(wire::NodeId node)>;
 
-  Submissions(const PreparedJobs& prepared_jobs, IsGone is_gone, Ask ask, Answer answer, Log log,
-              OnRefused on_refused)
+  Submissions(const PreparedJobs& prepared_jobs, IsGone is_gone, SendRequest send_request,
+              Answer answer, Log log, OnRefused on_refused)
       : prepared_(prepared_jobs),
         is_gone_(std::move(is_gone)),
-        ask_(std::move(ask)),
+        send_request_(std::move(send_request)),
         answer_(std::move(answer)),
         log_(std::move(log)),
         on_refused_(std::move(on_refused)) {}
@@ -86,11 +87,10 @@ class Submissions {
       submission.nodes.push_back({{node.id, node.address}, node.name, std::nullopt, false});
     const auto count = static_cast<std::uint32_t>(nodes.size());
     for (const auto& node : nodes)
-      ask_({node.id, node.address}, wire::PrepareJob{request.job, request.settings, count, client},
-           prepare_timeout,
-           [this, id = request.job, target = NodeAddress{node.id, node.address}](auto reply) {
-             on_prepared(id, target, std::move(reply));
-           });
+      send_request_({node.id, node.address},
+                    wire::PrepareJob{request.job, request.settings, count, client}, prepare_timeout,
+                    [this, id = request.job, target = NodeAddress{node.id, node.address}](
+                        auto reply) { on_prepared(id, target, std::move(reply)); });
   }
 
   /// The number of jobs that have neither started nor failed yet.
@@ -186,7 +186,7 @@ class Submissions {
     if (submission == nullptr && was_refused(id) && reply &&
         std::holds_alternative<wire::JobPrepared>(*reply))
       // The node got CloseJob while it was still preparing the job.
-      ask_(target, wire::CloseJob{id}, close_timeout, [](const auto&) {});
+      send_request_(target, wire::CloseJob{id}, close_timeout, [](const auto&) {});
     const wire::NodeId node = target.node;
     Participant* participant = submission == nullptr ? nullptr : submission->find(node);
     if (participant == nullptr) return;
@@ -286,10 +286,10 @@ class Submissions {
     const JobId started_id = submission.current_id;
     const wire::StartJob request{started_id, initial, submission.previous_ids};
     for (const Participant& participant : std::vector<Participant>{submission.nodes})
-      ask_(participant.target, request, start_timeout,
-           [this, id, started_id, node = participant.target.node](auto reply) {
-             on_started(id, started_id, node, reply);
-           });
+      send_request_(participant.target, request, start_timeout,
+                    [this, id, started_id, node = participant.target.node](auto reply) {
+                      on_started(id, started_id, node, reply);
+                    });
   }
 
   void on_started(JobId id, JobId started_id, wire::NodeId node,
@@ -358,12 +358,12 @@ class Submissions {
     if (std::holds_alternative<wire::Refused>(*submission.outcome))
       for (const Participant& node : nodes)
         for (const JobId refused_id : {id, submission.current_id})
-          ask_(node.target, wire::CloseJob{refused_id}, close_timeout, [](const auto&) {});
+          send_request_(node.target, wire::CloseJob{refused_id}, close_timeout, [](const auto&) {});
   }
 
   const PreparedJobs& prepared_;
   const IsGone is_gone_;
-  const Ask ask_;
+  const SendRequest send_request_;
   const Answer answer_;
   const Log log_;
   const OnRefused on_refused_;

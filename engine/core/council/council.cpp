@@ -105,7 +105,7 @@ bool Council::on(const CouncilContext& context, MemberId from, const CouncilMess
       return m.epoch;
   };
   const bool is_query =
-      std::holds_alternative<Ask>(message) || std::holds_alternative<RangeReport>(message);
+      std::holds_alternative<RangeQuery>(message) || std::holds_alternative<RangeReport>(message);
   const Epoch expected = configuration_->epoch + (is_query ? 0 : 1);
   if (std::visit(epoch_of, message) != expected) return false;
   if (!is_query && !configuration_->in_council(from)) return true;  // the sender has no vote
@@ -142,7 +142,7 @@ void Council::report_suspicions(const CouncilContext& context) {
 
 // --- answering proposers ------------------------------------------------------------------------
 
-void Council::receive(const CouncilContext& context, MemberId from, const Ask&) {
+void Council::receive(const CouncilContext& context, MemberId from, const RangeQuery&) {
   insert_sorted(requesters_, from);
   context.out.push_back(CouncilSend{from, RangeReport{configuration_->epoch, full_ranges_}});
 }
@@ -276,7 +276,7 @@ bool Council::is_change_due(Time now) const {
 void Council::ask_everyone(const CouncilContext& context) {
   asked_at_ = context.now;
   for (const Member& member : configuration_->members)
-    context.out.push_back(CouncilSend{member.id, Ask{configuration_->epoch}});
+    context.out.push_back(CouncilSend{member.id, RangeQuery{configuration_->epoch}});
   timer_.ensure(context, context.now + options_.answer_timeout);
 }
 

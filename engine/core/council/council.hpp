@@ -4,10 +4,10 @@
 ///
 /// Every member has a Council object. Council members promise and accept. The council member that
 /// suspects all council members with lower ids asks all members for the ranges of which they are
-/// full owners (Ask), and then proposes. A proposer that can send but not receive decides nothing,
-/// and nobody suspects it. So if nothing is decided, the next council member proposes too, and then
-/// the one after it; Paxos lets several members propose. If a message of an older epoch comes, on()
-/// returns false, and its caller sends the sender the configuration.
+/// full owners (RangeQuery), and then proposes. A proposer that can send but not receive decides
+/// nothing, and nobody suspects it. So if nothing is decided, the next council member proposes too,
+/// and then the one after it; Paxos lets several members propose. If a message of an older epoch
+/// comes, on() returns false, and its caller sends the sender the configuration.
 ///
 /// The proposer removes the members that it suspects itself. Other members report their suspicions
 /// to it: if one member does not receive from another, one of the two must go, because every member
@@ -41,16 +41,16 @@ struct Ballot {
 };
 
 // --- messages between councils ------------------------------------------------------------------
-// `epoch` is the epoch whose configuration the council decides. In Ask and RangeReport, it is the
-// sender's present epoch, the one before.
+// `epoch` is the epoch whose configuration the council decides. In RangeQuery and RangeReport, it
+// is the sender's present epoch, the one before.
 
 /// Asks of which ranges the receiver is a full owner. The receiver answers with a RangeReport at
 /// once, and again whenever these ranges change within the epoch.
-struct Ask {
+struct RangeQuery {
   Epoch epoch;
   static constexpr auto fields(auto& m) { return std::tie(m.epoch); }
 };
-/// Answers Ask.
+/// Answers RangeQuery.
 struct RangeReport {
   Epoch epoch;
   /// The ranges of which the sender is a full owner: it holds every acknowledged update. Ascending.
@@ -101,8 +101,8 @@ struct SuspicionReport {
   std::vector<MemberIncarnation> silent;
   static constexpr auto fields(auto& m) { return std::tie(m.silent); }
 };
-using CouncilMessage =
-    std::variant<Ask, RangeReport, Prepare, Promise, Nack, Accept, Accepted, SuspicionReport>;
+using CouncilMessage = std::variant<RangeQuery, RangeReport, Prepare, Promise, Nack, Accept,
+                                    Accepted, SuspicionReport>;
 
 // --- effects ------------------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ class Council {
     Time expires_at;
   };
 
-  void receive(const CouncilContext& context, MemberId from, const Ask& ask);
+  void receive(const CouncilContext& context, MemberId from, const RangeQuery& query);
   void receive(const CouncilContext& context, MemberId from, const RangeReport& report);
   void receive(const CouncilContext& context, MemberId from, const Prepare& prepare);
   void receive(const CouncilContext& context, MemberId from, const Promise& promise);
@@ -261,7 +261,7 @@ class Council {
   /// By reporter: the members that it suspects, from its last SuspicionReport.
   std::map<MemberIncarnation, std::vector<MemberIncarnation>> suspicion_reports_;
 
-  /// The members that have sent Ask in this epoch, ascending.
+  /// The members that have sent RangeQuery in this epoch, ascending.
   std::vector<MemberId> requesters_;
   Timer timer_;
 };

@@ -28,7 +28,7 @@ struct Check {
       return false;
   }
   bool operator()(const CouncilMessage& m) const { return std::visit(*this, m); }
-  bool operator()(const Ask&) const { return true; }
+  bool operator()(const RangeQuery&) const { return true; }
   bool operator()(const RangeReport&) const { return true; }
   bool operator()(const SuspicionReport&) const { return true; }
   bool operator()(const Prepare& m) const { return m.ballot.proposer == scope.from; }

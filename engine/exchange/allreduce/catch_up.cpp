@@ -7,11 +7,11 @@ namespace starling::core {
 namespace {
 
 /// True if the worker knows the state of the range after the round.
-bool knows_state(const RoundReport& report, const CatchUp::Lack& lack, RangeId range) {
+bool knows_state(const RoundReport& report, const CatchUp::Missing& missing, RangeId range) {
   if (!report.round) return false;
-  const bool has_round = *report.round == lack.round;
-  if (!lack.shards_optimizer) return has_round;
-  const bool has_next = *report.round + 1 == lack.round;
+  const bool has_round = *report.round == missing.round;
+  if (!missing.shards_optimizer) return has_round;
+  const bool has_next = *report.round + 1 == missing.round;
   return (has_round && std::ranges::binary_search(report.state, range)) ||
          (has_next && std::ranges::binary_search(report.next_state, range));
 }
@@ -20,21 +20,21 @@ bool knows_state(const RoundReport& report, const CatchUp::Lack& lack, RangeId r
 
 /// Values come from the worker with the lowest id that has completed the round, and the optimizer's
 /// state from the same worker if that has it.
-Result<CatchUp> CatchUp::plan(const RoundReports& reports, const Lack& lack, std::size_t ranges,
-                              const std::function<bool(RangeId)>& lacks_state) {
+Result<CatchUp> CatchUp::plan(const RoundReports& reports, const Missing& missing,
+                              std::size_t ranges, const std::function<bool(RangeId)>& lacks_state) {
   CatchUp plan;
-  plan.round_ = lack.round;
+  plan.round_ = missing.round;
   const auto completed = std::ranges::find_if(
-      reports, [&](const auto& report) { return report.second.round == lack.round; });
+      reports, [&](const auto& report) { return report.second.round == missing.round; });
   for (RangeId range = 0; range < ranges; ++range) {
     const bool needs_state = lacks_state(range);
     const bool comes_with_values =
-        lack.lacks_values && needs_state && knows_state(completed->second, lack, range);
-    if (lack.lacks_values)
+        missing.lacks_values && needs_state && knows_state(completed->second, missing, range);
+    if (missing.lacks_values)
       plan.parts_.push_back({completed->first, range, true, comes_with_values});
     if (!needs_state || comes_with_values) continue;
     const auto source = std::ranges::find_if(
-        reports, [&](const auto& report) { return knows_state(report.second, lack, range); });
+        reports, [&](const auto& report) { return knows_state(report.second, missing, range); });
     if (source == reports.end())
       return Error{"the state of the optimizer of range " + std::to_string(range) +
                    " is lost, because both workers that held it left or died before another worker "
@@ -42,15 +42,15 @@ Result<CatchUp> CatchUp::plan(const RoundReports& reports, const Lack& lack, std
     plan.parts_.push_back({source->first, range, false, true});
   }
   plan.missing_ = plan.parts_.size();
-  if (lack.lacks_values) plan.values_.resize(ranges);
+  if (missing.lacks_values) plan.values_.resize(ranges);
   return plan;
 }
 
-std::optional<CatchUp::Ask> CatchUp::next(Epoch epoch) {
+std::optional<CatchUp::Request> CatchUp::next(Epoch epoch) {
   if (asked_ == parts_.size()) return std::nullopt;
   Part& part = parts_[asked_++];
   part.is_awaited = true;
-  return Ask{part.source, {epoch, part.range, round_, part.wants_state}};
+  return Request{part.source, {epoch, part.range, round_, part.wants_state}};
 }
 
 bool CatchUp::take(MemberId from, const CatchUpReply& reply, const Layout& layout,

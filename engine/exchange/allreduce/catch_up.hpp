@@ -22,7 +22,7 @@ using RoundReports = std::map<MemberId, RoundReport>;
 /// One call at a time; not thread-safe.
 class CatchUp {
  public:
-  struct Lack {
+  struct Missing {
     /// The latest round that any worker has completed.
     Step round = 0;
     /// True if the worker lacks the values after this round.
@@ -35,20 +35,20 @@ class CatchUp {
 
   /// Plans which ranges to ask for, and which workers to ask. `lacks_state(range)` is true if the
   /// worker lacks the state of the optimizer of the range. Returns an Error if no worker has what
-  /// is lacking. Requires: if the worker lacks values, some report is of `lack.round`.
-  [[nodiscard]] static Result<CatchUp> plan(const RoundReports& reports, const Lack& lack,
+  /// is lacking. Requires: if the worker lacks values, some report is of `missing.round`.
+  [[nodiscard]] static Result<CatchUp> plan(const RoundReports& reports, const Missing& missing,
                                             std::size_t ranges,
                                             const std::function<bool(RangeId)>& lacks_state);
 
   /// True if nothing is missing.
   [[nodiscard]] bool is_complete() const { return missing_ == 0; }
   /// A request, and the worker to which it goes.
-  struct Ask {
+  struct Request {
     MemberId source = 0;
     CatchUpRequest request;
   };
   /// Returns the next request; nullopt if all were returned.
-  [[nodiscard]] std::optional<Ask> next(Epoch epoch);
+  [[nodiscard]] std::optional<Request> next(Epoch epoch);
   /// Takes an answer; ignores one that is not awaited, or does not fit. Returns true if it was
   /// taken.
   bool take(MemberId from, const CatchUpReply& reply, const Layout& layout, const Applier& applier);

@@ -136,8 +136,8 @@ void RoundExchange::agree(const Context& context) {
 }
 
 void RoundExchange::ask_for_next_range(const Context& context) {
-  if (const auto ask = catch_up_->next(configuration_->epoch))
-    context.send(ask->source, ask->request);
+  if (const auto next = catch_up_->next(configuration_->epoch))
+    context.send(next->source, next->request);
 }
 
 /// No sum of this epoch is complete before the asking worker takes part in it. So that worker asks

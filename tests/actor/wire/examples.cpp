@@ -177,7 +177,7 @@ std::vector<PeerMessage> other_example_messages() {
       CatchUpRequest{8, 11, 18, false},
       CatchUpReply{
           8, 2, std::make_shared<const ModelCopy>(ModelCopy{example_state(), {{{3, 2}, 18, 640}}})},
-      CouncilMessage{Ask{7}},
+      CouncilMessage{RangeQuery{7}},
       CouncilMessage{RangeReport{7, {0, 1, 11}}},
       CouncilMessage{Prepare{8, {2, 0}}},
       CouncilMessage{Promise{8, {2, 0}, {1, 3}, shared_configuration()}},
