@@ -148,7 +148,7 @@ void FlowCoordinator::add_output(const FlowContext& context, const PartName& out
   const auto stage = current_ ? stage_of(*current_->action, output) : std::nullopt;
   if (!stage) return;
   const bool was_complete = current_->scheduler.is_complete(*stage);
-  current_->scheduler.on_found(*stage, output.part);
+  current_->scheduler.on_output(*stage, output.part);
   if (!was_complete) announce(context, *stage);
 }
 
@@ -192,12 +192,12 @@ void FlowCoordinator::advance(const FlowContext& context) {
     return;
   }
   has_ended_ = false;  // a member may have joined
-  if (*first > forgotten_) {
-    forgotten_ = *first;
+  if (*first > forgotten_before_) {
+    forgotten_before_ = *first;
     std::erase_if(outputs_, [this](const auto& output) {
-      return !executor_.keeps(output.first.stage, forgotten_);
+      return !executor_.keeps(output.first.stage, forgotten_before_);
     });
-    context.out.push_back(SendToAll<FlowMessages>{ForgetActions{forgotten_}});
+    context.out.push_back(SendToAll<FlowMessages>{ForgetActions{forgotten_before_}});
   }
   if (!current_ || current_->action->id != *first) {
     current_.reset();
@@ -223,7 +223,7 @@ void FlowCoordinator::begin(const FlowContext& context, ActionPtr action) {
   for (flow::StageId stage = 0; stage < action->stages.size(); ++stage) {
     for (flow::Part part = 0; part < action->stages[stage].parts; ++part) {
       if (outputs_.contains(action->output_of(stage, part)))
-        current_->scheduler.on_found(stage, part);
+        current_->scheduler.on_output(stage, part);
       else if (tasks_.contains({{action->id, stage}, part}))
         current_->scheduler.on_running(stage, part);
     }
@@ -309,7 +309,7 @@ void FlowCoordinator::schedule(const FlowContext& context) {
   while (least_busy_except(nullptr)) {
     const auto task = current_->scheduler.next();
     if (!task) {
-      copy_slow_tasks(context);
+      run_speculatively(context);
       break;
     }
     const PartName name{{action.id, task->stage}, task->part};
@@ -320,18 +320,18 @@ void FlowCoordinator::schedule(const FlowContext& context) {
   end_if_complete(context);
 }
 
-void FlowCoordinator::copy_slow_tasks(const FlowContext& context) {
+void FlowCoordinator::run_speculatively(const FlowContext& context) {
   std::optional<Time> next;
   for (auto& [name, runs] : tasks_) {
-    if (!is_wanted(name) || runs.has_copy || !has_inputs(name.stage.stage)) continue;
-    const auto after = time_to_copy(name.stage.stage);
+    if (!is_wanted(name) || runs.has_speculative_run || !has_inputs(name.stage.stage)) continue;
+    const auto after = speculation_delay(name.stage.stage);
     if (!after) continue;
     const Time due = runs.since.begin()->second + *after;
-    // If no member can take a copy now, one that can will bring schedule() here again.
+    // If no member can take a second run now, one that can will bring schedule() here again.
     if (due > context.now)
       next = std::min(next.value_or(due), due);
     else if (const auto to = least_busy_except(&runs)) {
-      runs.has_copy = true;
+      runs.has_speculative_run = true;
       give(context, name, runs, *to);
     }
   }
@@ -346,15 +346,15 @@ bool FlowCoordinator::has_inputs(flow::StageId stage) const {
   });
 }
 
-std::optional<Time> FlowCoordinator::time_to_copy(flow::StageId stage) const {
+std::optional<Time> FlowCoordinator::speculation_delay(flow::StageId stage) const {
   const auto durations = current_->durations.find(stage);
   if (durations == current_->durations.end()) return std::nullopt;
   std::vector<Time> sorted = durations->second;
   if (2 * sorted.size() < current_->action->stages[stage].parts) return std::nullopt;
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
   std::ranges::nth_element(sorted, middle);
-  return std::max(std::chrono::duration_cast<Time>(*middle * options_.copy_factor),
-                  options_.copy_after);
+  return std::max(std::chrono::duration_cast<Time>(*middle * options_.speculation_factor),
+                  options_.speculation_after_min);
 }
 
 void FlowCoordinator::on_timer(const FlowContext& context) {

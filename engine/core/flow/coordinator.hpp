@@ -43,7 +43,7 @@ class FlowCoordinator {
   struct Runs {
     bool is_last_attempt = false;
     /// True if it was given to a second member, too.
-    bool has_copy = false;
+    bool has_speculative_run = false;
     /// By member that runs the task: since when it does.
     std::map<MemberId, Time> since = {};
   };
@@ -75,11 +75,11 @@ class FlowCoordinator {
   /// does not run it.
   std::optional<Time> end_run(const FlowContext& context, const PartName& task, MemberId member);
   /// Gives tasks that take long to second members, now or when on_timer() is called.
-  void copy_slow_tasks(const FlowContext& context);
+  void run_speculatively(const FlowContext& context);
   [[nodiscard]] bool has_inputs(flow::StageId stage) const;
   /// Returns how long a task of the stage runs before it is given to a second member; nullopt while
   /// too few parts are done to say.
-  [[nodiscard]] std::optional<Time> time_to_copy(flow::StageId stage) const;
+  [[nodiscard]] std::optional<Time> speculation_delay(flow::StageId stage) const;
   /// A run of a task of the current action has brought no output and will bring none, and no member
   /// has the task's output. Unless another member runs the task too, it is computed again.
   void on_lost(const PartName& task);
@@ -104,7 +104,8 @@ class FlowCoordinator {
   std::map<PartName, Runs> tasks_;
   std::map<ActionId, std::string> failures_;
   std::optional<Current> current_;
-  ActionId forgotten_ = 0;
+  /// All actions before this one are forgotten.
+  ActionId forgotten_before_ = 0;
   /// When a timer will call on_timer(); absent if none is set.
   std::optional<Time> wakes_at_;
   bool has_ended_ = false;

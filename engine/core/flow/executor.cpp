@@ -5,7 +5,7 @@
 
 namespace starling::core {
 
-// --- who is in charge ---------------------------------------------------------------------------
+// --- the coordinator ----------------------------------------------------------------------------
 
 void FlowExecutor::on_configuration(const FlowContext& context, const ConfigurationPtr& next,
                                     const ConfigurationPtr& former) {
@@ -129,7 +129,7 @@ void FlowExecutor::on(const FlowContext& context, const TaskEnded& ended) {
   // The driver drops the output of a task whose action was forgotten meanwhile, and stops tasks of
   // actions that have ended here.
   const ActionId action_id = ended.task.stage.action;
-  if (action_id < forgotten_ || (!ended.error.empty() && action_id < position_.ended))
+  if (action_id < forgotten_before_ || (!ended.error.empty() && action_id < position_.ended))
     return report(context, ended.task, TaskOutcome::lacks_input);
   if (!ended.error.empty()) return report(context, ended.task, TaskOutcome::failed, ended.error);
   const Action& action = *actions_.at(action_id);
@@ -326,7 +326,7 @@ void FlowExecutor::gather(const FlowContext& context) {
       for (const PartName& task : piece->second.tasks) std::erase(tasks_.at(task).reads, name);
       piece->second.tasks.clear();
     }
-    // A copy of the task may have been run here while the piece was fetched.
+    // The task may have been run here, too, while the piece was fetched.
     piece->second.is_result = false;
     drop_if_unused(context, piece);
   }
@@ -356,19 +356,20 @@ bool FlowExecutor::keeps(const StageName& stage, ActionId before) const {
 
 /// Looks only at what has changed, because a long program has many results, which stay.
 void FlowExecutor::on(const FlowContext& context, MemberId, const ForgetActions& forget) {
-  if (forget.before <= forgotten_ || forget.before > position_.ended) return;
-  const ActionId first = std::exchange(forgotten_, forget.before);
-  drop_outputs(context, {first, 0}, {forgotten_, 0});
+  if (forget.before <= forgotten_before_ || forget.before > position_.ended) return;
+  const ActionId first = std::exchange(forgotten_before_, forget.before);
+  drop_outputs(context, {first, 0}, {forgotten_before_, 0});
   std::erase_if(released_, [&](const auto& released) {
     const auto& [stage, begun] = released;
-    if (begun > forgotten_) return false;
+    if (begun > forgotten_before_) return false;
     drop_outputs(context, stage, {stage.action, stage.stage + 1});
     kept_.erase(stage);
     return true;
   });
-  std::erase_if(holders_, [&](const auto& holders) { return holders.first.action < forgotten_; });
+  std::erase_if(holders_,
+                [&](const auto& holders) { return holders.first.action < forgotten_before_; });
   for (auto known = actions_.lower_bound(first);
-       known != actions_.end() && known->first < forgotten_; ++known) {
+       known != actions_.end() && known->first < forgotten_before_; ++known) {
     // The action may have computed outputs of earlier stages again, which were dropped before.
     for (const StageName& stage : known->second->names)
       if (stage.action < first) drop_outputs(context, stage, {stage.action, stage.stage + 1});
@@ -378,7 +379,7 @@ void FlowExecutor::on(const FlowContext& context, MemberId, const ForgetActions&
     without_reads->reads = nullptr;
     known->second = std::move(without_reads);
   }
-  context.output(DropActions{forgotten_});
+  context.output(DropActions{forgotten_before_});
 }
 
 /// Drops the outputs of the stages from `first` to the one before `end` that nothing can read.
@@ -386,7 +387,7 @@ void FlowExecutor::drop_outputs(const FlowContext& context, const StageName& fir
                                 const StageName& end) {
   auto output = outputs_.lower_bound({first, 0});
   while (output != outputs_.end() && output->stage < end) {
-    if (keeps(output->stage, forgotten_) || results_.contains(output->stage)) {
+    if (keeps(output->stage, forgotten_before_) || results_.contains(output->stage)) {
       ++output;
       continue;
     }

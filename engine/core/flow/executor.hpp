@@ -125,7 +125,8 @@ class FlowExecutor {
   bool is_stopped_ = false;
   Actions actions_;
   ProgramPosition position_;
-  ActionId forgotten_ = 0;
+  /// All actions before this one are forgotten.
+  ActionId forgotten_before_ = 0;
   std::map<PartName, TaskState> tasks_;
   /// The outputs that are here.
   std::set<PartName> outputs_;

@@ -17,13 +17,13 @@ RecordBytes RecordBytes::copy_of(std::span<const std::byte> bytes) {
 
 void Flow::on_configuration(const Context& context, const ConfigurationPtr& next,
                             const ConfigurationPtr& former) {
-  const bool is_in_charge = next->coordinator == self_.id;
+  const bool is_coordinator = next->coordinator == self_.id;
   // A new coordinator knows no former configuration: members send it what they have and do
   // (FlowState).
-  if (is_in_charge && !coordinator_) {
+  if (is_coordinator && !coordinator_) {
     coordinator_.emplace(*options_, executor_);
     coordinator_->on_configuration(context, next, nullptr);
-  } else if (is_in_charge) {
+  } else if (is_coordinator) {
     coordinator_->on_configuration(context, next, former);
   } else {
     coordinator_.reset();

@@ -282,9 +282,9 @@ struct FlowOptions {
   /// How many requests for pieces this member has in flight at a time. Above 0.
   std::size_t fetches_max = 8;
   /// A task is given to a second member once half of its stage is done, and it has run this many
-  /// times as long as the median of those parts, and at least `copy_after`.
-  double copy_factor = 2;
-  Time copy_after = std::chrono::milliseconds{500};
+  /// times as long as the median of those parts, and at least `speculation_after_min`.
+  double speculation_factor = 2;
+  Time speculation_after_min = std::chrono::milliseconds{500};
 };
 
 }  // namespace starling::core

@@ -33,7 +33,7 @@ Scheduler::Scheduler(const Plan& plan, std::uint32_t attempts_max)
     : Scheduler(shapes_of(plan), attempts_max) {
   for (StageId id = 0; id < stages_.size(); ++id)
     for (Part part = 0; plan.stages[id].kept && part < stages_[id].parts.size(); ++part)
-      on_found(id, part);
+      on_output(id, part);
 }
 
 std::optional<TaskId> Scheduler::next() {
@@ -75,7 +75,7 @@ void Scheduler::on_failed(const TaskId& task, Error error) {
   error_ = std::move(error);
 }
 
-void Scheduler::on_found(StageId stage, Part part) {
+void Scheduler::on_output(StageId stage, Part part) {
   set(stage, part, PartState::done);
   if (is_complete(stage)) must_review_ = true;
 }

@@ -57,7 +57,7 @@ class Scheduler {
   // --- for outputs and tasks on several nodes ---
 
   /// Records that an output exists, whoever has made it.
-  void on_found(StageId stage, Part part);
+  void on_output(StageId stage, Part part);
   /// Records that a task runs that another scheduler has started.
   void on_running(StageId stage, Part part);
   /// Records that a running task will not return, through no fault of its own; or that an output

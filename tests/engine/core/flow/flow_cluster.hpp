@@ -32,8 +32,8 @@ struct FlowClusterOptions {
   double loss = 0;
   std::uint32_t slots = 2;
   std::uint32_t attempts_max = 2;
-  /// FlowOptions::copy_after.
-  Time copy_after = FlowOptions{}.copy_after;
+  /// FlowOptions::speculation_after_min.
+  Time speculation_after_min = FlowOptions{}.speculation_after_min;
   std::size_t memory_bytes = std::size_t{1} << 20U;
   std::size_t chunk_bytes = 100;
   /// Called with each request for pieces.
@@ -180,7 +180,7 @@ class FlowCluster {
     flow.slots = options_.slots;
     flow.attempts_max = options_.attempts_max;
     flow.fetches_max = 1 + random_.below(4);
-    flow.copy_after = options_.copy_after;
+    flow.speculation_after_min = options_.speculation_after_min;
     MemberOptions member;
     member.self = self;
     member.members_max = members_max;

@@ -114,8 +114,8 @@ TEST(FlowJob, GivesItsResultToAMemberThatJoins) {
 
 TEST(FlowJob, GivesSlowTasksToSecondMembers) {
   const std::string expected = sequential(count_words);
-  const auto seconds_with = [&](Time copy_after) {
-    FlowCluster cluster{{.members = 4, .copy_after = copy_after}, count_words};
+  const auto seconds_with = [&](Time after_min) {
+    FlowCluster cluster{{.members = 4, .speculation_after_min = after_min}, count_words};
     cluster.slow_down(2, 200);
     expect_result(cluster, expected);
     return cluster.now();
@@ -330,7 +330,7 @@ std::string run_seed(std::uint64_t seed, Sabotage sabotage = Sabotage::none) {
   options.slots = static_cast<std::uint32_t>(1 + random.below(3));
   options.memory_bytes = random.below(3) == 0 ? 2000 : std::size_t{1} << 20U;
   options.chunk_bytes = 20 + random.below(2000);
-  options.copy_after = 20ms;
+  options.speculation_after_min = 20ms;
   std::string saved;
   const auto expected = sequential([&](const std::shared_ptr<flow::Runner>& runner) {
     return flow::run_random_program(runner, seed,
