@@ -21,27 +21,28 @@ namespace {
 using collective::Algorithm;
 
 /// Reads the options of the collective and of the network.
-Result<void> put_options(collective::Task& task, collective::Network& network,
+Result<void> put_options(collective::Request& request, collective::Network& network,
                          const Settings& settings) {
-  std::uint64_t members = task.members;
-  std::uint64_t root = task.root;
+  std::uint64_t members = request.members;
+  std::uint64_t root = request.root;
   if (auto given = put_count(members, settings, "members", 1, collective::members_max); !given)
     return given;
   if (auto given = put_count(root, settings, "root", 0, UINT32_MAX); !given) return given;
-  task.members = members;
-  task.root = static_cast<collective::Rank>(root);
-  if (auto given = put(task.operation, settings, "operation", collective::parse_operation); !given)
+  request.members = members;
+  request.root = static_cast<collective::Rank>(root);
+  if (auto given = put(request.operation, settings, "operation", collective::parse_operation);
+      !given)
     return given;
-  if (!location_of(settings, "root").empty() && !collective::has_root(task.operation))
-    return Error{location_of(settings, "root") + ": " + std::string{name(task.operation)} +
+  if (!location_of(settings, "root").empty() && !collective::has_root(request.operation))
+    return Error{location_of(settings, "root") + ": " + std::string{name(request.operation)} +
                  " has no root; valid: with reduce, broadcast, gather or scatter"};
-  if (auto given = put(task.bytes, settings, "bytes", parse_vector_bytes); !given) return given;
+  if (auto given = put(request.bytes, settings, "bytes", parse_vector_bytes); !given) return given;
   return put_network(network, settings);
 }
 
 /// If the algorithm is packed trees, reads its topology, unless that is given, and makes the
 /// topology that of the network. Its number of members becomes the default of `members`.
-Result<void> take_topology(Algorithm& algorithm, collective::Task& task,
+Result<void> take_topology(Algorithm& algorithm, collective::Request& request,
                            collective::Network& network) {
   auto* const trees = std::get_if<collective::PackedTrees>(&algorithm);
   if (trees == nullptr) return {};
@@ -50,7 +51,7 @@ Result<void> take_topology(Algorithm& algorithm, collective::Task& task,
     if (!topology) return std::move(topology).error();
     trees->topology = std::make_shared<const collective::Topology>(*std::move(topology));
   }
-  task.members = trees->topology->members;
+  request.members = trees->topology->members;
   network.topology = trees->topology;
   return {};
 }
@@ -70,21 +71,22 @@ Result<void> check_picture(const std::string& svg, const collective::Plan& plan)
   return check_writable(svg);
 }
 
-Result<int> compare(const collective::Task& task, const collective::Network& network,
+Result<int> compare(const collective::Request& request, const collective::Network& network,
                     const Settings& settings) {
   if (const auto svg = location_of(settings, "svg"); !svg.empty())
     return Error{svg + ": the picture is of one algorithm; valid: an ALGORITHM, or auto"};
-  const auto plans = collective::make_plans(task, network);
+  const auto plans = collective::make_plans(request, network);
   if (!plans) return plans.error();
   const bool is_json = !text_of(settings, "json").empty();
   return write_stdout(
-      is_json ? plans_json(*plans, task, network) + "\n" : plans_text(*plans, task, network), done);
+      is_json ? plans_json(*plans, request, network) + "\n" : plans_text(*plans, request, network),
+      done);
 }
 
 }  // namespace
 
 Result<int> collective_command(const std::string& name, const Settings& settings) {
-  collective::Task task{.members = 8, .bytes = 1e8};
+  collective::Request request{.members = 8, .bytes = 1e8};
   collective::Network network{.latency_s = 50e-6, .bytes_per_second = 1.25e9};
   const bool is_chosen_by_cost = name.empty() || name == "auto";
   Algorithm algorithm;
@@ -92,16 +94,17 @@ Result<int> collective_command(const std::string& name, const Settings& settings
     auto parsed = collective::parse_algorithm(name);
     if (!parsed) return std::move(parsed).error().within("ALGORITHM");
     algorithm = *std::move(parsed);
-    if (auto read = take_topology(algorithm, task, network); !read) return std::move(read).error();
+    if (auto read = take_topology(algorithm, request, network); !read)
+      return std::move(read).error();
   }
-  if (auto given = put_options(task, network, settings); !given) return std::move(given).error();
-  if (name.empty()) return compare(task, network, settings);
+  if (auto given = put_options(request, network, settings); !given) return std::move(given).error();
+  if (name.empty()) return compare(request, network, settings);
   if (is_chosen_by_cost) {
-    const auto plans = collective::make_plans(task, network);
+    const auto plans = collective::make_plans(request, network);
     if (!plans) return plans.error();
     algorithm = plans->front().algorithm;
   }
-  const auto plan = collective::make_plan(algorithm, task, network);
+  const auto plan = collective::make_plan(algorithm, request, network);
   if (!plan) return plan.error();
   const std::string svg = text_of(settings, "svg");
   if (auto drawable = check_picture(svg, *plan); !drawable) return std::move(drawable).error();
@@ -110,13 +113,14 @@ Result<int> collective_command(const std::string& name, const Settings& settings
     return job_failed;
   }
   if (!svg.empty())
-    if (auto written = replace_file(svg, plan_svg(*plan, task)); !written) {
+    if (auto written = replace_file(svg, plan_svg(*plan, request)); !written) {
       print_error(written.error().message);
       return job_failed;
     }
   const bool is_json = !text_of(settings, "json").empty();
   return write_stdout(
-      is_json ? plan_json(*plan, task, network) + "\n" : plan_text(*plan, task, network), done);
+      is_json ? plan_json(*plan, request, network) + "\n" : plan_text(*plan, request, network),
+      done);
 }
 
 }  // namespace starling::program

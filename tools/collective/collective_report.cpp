@@ -21,10 +21,11 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t rounds_shown = 64;
 constexpr std::size_t messages_shown = 64;
 
-std::string task_text(const collective::Task& task, const collective::Network& network) {
-  std::string text = fmt::format("{} of {} among {}", name(task.operation),
-                                 bytes_in_units(task.bytes), print_count(task.members, "member"));
-  if (has_root(task.operation)) text += fmt::format(", root {}", task.root);
+std::string request_text(const collective::Request& request, const collective::Network& network) {
+  std::string text =
+      fmt::format("{} of {} among {}", name(request.operation), bytes_in_units(request.bytes),
+                  print_count(request.members, "member"));
+  if (has_root(request.operation)) text += fmt::format(", root {}", request.root);
   return text + fmt::format("; latency {}, bandwidth {}/s a {}\n", time_in_units(network.latency_s),
                             bytes_in_units(network.bytes_per_second),
                             network.topology ? "lane" : "port");
@@ -76,11 +77,12 @@ Json cost_json(const collective::Plan& plan) {
           {"unpipelined_seconds", plan.cost.unpipelined_seconds}};
 }
 
-void add_task(Json& json, const collective::Task& task, const collective::Network& network) {
-  json["operation"] = name(task.operation);
-  json["members"] = task.members;
-  if (has_root(task.operation)) json["root"] = task.root;
-  json["bytes"] = task.bytes;
+void add_request(Json& json, const collective::Request& request,
+                 const collective::Network& network) {
+  json["operation"] = name(request.operation);
+  json["members"] = request.members;
+  if (has_root(request.operation)) json["root"] = request.root;
+  json["bytes"] = request.bytes;
   json["latency_s"] = network.latency_s;
   json["bandwidth_bytes_per_s"] = network.bytes_per_second;
   json["version"] = version();
@@ -96,16 +98,16 @@ Json member_json(const std::optional<collective::Rank>& member) {
 
 }  // namespace
 
-std::string plan_text(const collective::Plan& plan, const collective::Task& task,
+std::string plan_text(const collective::Plan& plan, const collective::Request& request,
                       const collective::Network& network) {
   const collective::Cost& cost = plan.cost;
   const collective::Schedule& schedule = plan.schedule;
-  std::string text = printable(print(plan.algorithm)) + ": " + task_text(task, network);
+  std::string text = printable(print(plan.algorithm)) + ": " + request_text(request, network);
   text += fmt::format("proof            each chunk counts each contribution once, and arrives\n");
   text += fmt::format("rounds           {}\nmessages         {}\n", cost.rounds, cost.messages);
   text += fmt::format("bytes a {}     {:.0f}, {:.4g} of the vector\n",
                       network.topology ? "link" : "port", cost.port_bytes,
-                      cost.port_bytes / task.bytes);
+                      cost.port_bytes / request.bytes);
   text += fmt::format("time             {}\n", time_in_units(cost.unpipelined_seconds));
   text += fmt::format("time, pipelined  {}, {}\n", time_in_units(cost.seconds),
                       cost.slices == 1 ? "one slice is best" : print_count(cost.slices, "slice"));
@@ -119,11 +121,11 @@ std::string plan_text(const collective::Plan& plan, const collective::Task& task
   return text;
 }
 
-std::string plan_json(const collective::Plan& plan, const collective::Task& task,
+std::string plan_json(const collective::Plan& plan, const collective::Request& request,
                       const collective::Network& network) {
   Json json = cost_json(plan);
   json["collective"] = printable(print(plan.algorithm));
-  add_task(json, task, network);
+  add_request(json, request, network);
   json["ports"] = plan.schedule.ports;
   for (const collective::Chunk& chunk : plan.schedule.chunks)
     json["chunks"].push_back({{"share", chunk.share},
@@ -143,29 +145,29 @@ std::string plan_json(const collective::Plan& plan, const collective::Task& task
   return dump(json);
 }
 
-std::string plans_text(const std::vector<collective::Plan>& plans, const collective::Task& task,
-                       const collective::Network& network) {
+std::string plans_text(const std::vector<collective::Plan>& plans,
+                       const collective::Request& request, const collective::Network& network) {
   TextTable table{
       {"collective", "rounds", "messages", "of the vector a port", "time", "pipelined", "slices"}};
   for (const collective::Plan& plan : plans)
     table.rows.push_back({print(plan.algorithm), std::to_string(plan.cost.rounds),
                           std::to_string(plan.cost.messages),
-                          fmt::format("{:.3f}", plan.cost.port_bytes / task.bytes),
+                          fmt::format("{:.3f}", plan.cost.port_bytes / request.bytes),
                           time_in_units(plan.cost.unpipelined_seconds),
                           time_in_units(plan.cost.seconds), std::to_string(plan.cost.slices)});
-  return task_text(task, network) + "\n" + plain_text(table) +
+  return request_text(request, network) + "\n" + plain_text(table) +
          "\nfastest: " + print(plans.front().algorithm) + "\n";
 }
 
-std::string plans_json(const std::vector<collective::Plan>& plans, const collective::Task& task,
-                       const collective::Network& network) {
+std::string plans_json(const std::vector<collective::Plan>& plans,
+                       const collective::Request& request, const collective::Network& network) {
   Json json{{"fastest", print(plans.front().algorithm)}};
   for (const collective::Plan& plan : plans) json["collectives"].push_back(cost_json(plan));
-  add_task(json, task, network);
+  add_request(json, request, network);
   return dump(json);
 }
 
-std::string plan_svg(const collective::Plan& plan, const collective::Task& task) {
+std::string plan_svg(const collective::Plan& plan, const collective::Request& request) {
   constexpr double left = 50;
   constexpr double top = 50;
   constexpr double column = 90;
@@ -184,7 +186,7 @@ std::string plan_svg(const collective::Plan& plan, const collective::Task& task)
       "</marker></defs>\n"
       "<text x=\"10\" y=\"18\">{2}: {3} among {4}; solid adds, dashed copies, a colour for each "
       "chunk</text>\n",
-      width, height, html_escaped(printable(print(plan.algorithm))), name(task.operation),
+      width, height, html_escaped(printable(print(plan.algorithm))), name(request.operation),
       print_count(schedule.members, "member"));
   const auto y = [&](collective::Rank member) { return top + line * (member + 0.5); };
   for (collective::Rank i = 0; i < schedule.members; ++i)

@@ -30,11 +30,11 @@ double seconds_of(const collective::Plan& plan, std::size_t workers) {
 }  // namespace
 
 collective::Plan fastest_sum(std::size_t workers, double bytes, bool rounds_to_bf16) {
-  const collective::Task task{.members = workers, .bytes = bytes};
+  const collective::Request request{.members = workers, .bytes = bytes};
   const collective::Network network = assumed_sum_network();
   constexpr std::size_t all_compared_max = 64;
   if (workers <= all_compared_max) {
-    auto plans = collective::make_plans(task, network);
+    auto plans = collective::make_plans(request, network);
     STARLING_CHECK(plans.ok());
     if (rounds_to_bf16)
       std::erase_if(*plans, [](const collective::Plan& plan) {
@@ -43,9 +43,9 @@ collective::Plan fastest_sum(std::size_t workers, double bytes, bool rounds_to_b
     return std::move(*std::ranges::min_element(
         *plans, {}, [&](const collective::Plan& plan) { return seconds_of(plan, workers); }));
   }
-  auto fastest = collective::make_plan(collective::BinomialTree{}, task, network).value();
+  auto fastest = collective::make_plan(collective::BinomialTree{}, request, network).value();
   const auto compare = [&](const collective::Algorithm& algorithm) {
-    auto plan = collective::make_plan(algorithm, task, network).value();
+    auto plan = collective::make_plan(algorithm, request, network).value();
     if (seconds_of(plan, workers) < seconds_of(fastest, workers)) fastest = std::move(plan);
   };
   compare(collective::DoubleTree{});

@@ -57,7 +57,7 @@ struct Run {
 
 /// The next thing that a node does: it computes, takes part in a run, waits for the run, or ends
 /// its step.
-struct Task {
+struct Activity {
   enum class Kind { compute, begin, wait, end_step } kind;
   double seconds = 0;
   std::size_t run = 0;
@@ -65,7 +65,7 @@ struct Task {
 };
 
 struct Node {
-  std::vector<Task> tasks = {};
+  std::vector<Activity> activities = {};
   std::size_t next = 0;
   bool is_computing = false;
   std::vector<double> steps_ended_at = {};
@@ -102,7 +102,7 @@ class Simulation {
     double first_ended_at = 0;
     double second_ended_at = 0;
     for (const Node& node : nodes_) {
-      STARLING_CHECK(node.next == node.tasks.size());
+      STARLING_CHECK(node.next == node.activities.size());
       first_ended_at = std::max(first_ended_at, node.steps_ended_at.at(0));
       second_ended_at = std::max(second_ended_at, node.steps_ended_at.at(1));
     }
@@ -110,35 +110,35 @@ class Simulation {
   }
 
  private:
-  // --- the nodes' tasks ---
+  // --- the nodes' activities ---
 
   void add_step(std::span<const LayerPlan> plans) {
     std::vector<std::vector<std::size_t>> gradients(plans.size());
     for (std::size_t l = plans.size(); l-- > 0;) {
-      add_to_all({Task::Kind::compute, plans[l].pass_seconds});
+      add_to_all({Activity::Kind::compute, plans[l].pass_seconds});
       gradients[l] = add_gradient_runs(plans[l], l + 1);
-      add_to_all({Task::Kind::compute, plans[l].pass_seconds});
+      add_to_all({Activity::Kind::compute, plans[l].pass_seconds});
       add_group_runs(plans[l], Operation::reduce_scatter);
     }
     for (std::size_t l = 0; l < plans.size(); ++l) {
-      for (const std::size_t run : gradients[l]) add_to_members(run, Task::Kind::wait);
+      for (const std::size_t run : gradients[l]) add_to_members(run, Activity::Kind::wait);
       add_group_runs(plans[l], Operation::all_gather);
-      add_to_all({Task::Kind::compute, plans[l].pass_seconds});
+      add_to_all({Activity::Kind::compute, plans[l].pass_seconds});
     }
-    add_to_all({Task::Kind::end_step});
+    add_to_all({Activity::Kind::end_step});
   }
 
-  void add_to_all(const Task& task) {
-    for (Node& node : nodes_) node.tasks.push_back(task);
+  void add_to_all(const Activity& activity) {
+    for (Node& node : nodes_) node.activities.push_back(activity);
   }
 
-  void add_to_members(std::size_t run, Task::Kind kind) {
+  void add_to_members(std::size_t run, Activity::Kind kind) {
     for (Rank rank = 0; rank < runs_[run].participants.size(); ++rank)
-      nodes_[runs_[run].participants[rank].node].tasks.push_back({kind, 0, run, rank});
+      nodes_[runs_[run].participants[rank].node].activities.push_back({kind, 0, run, rank});
   }
 
   /// Adds a run in which the nodes `first`, `first` + `stride`, ... take part. To begin it is the
-  /// next task of each of these nodes.
+  /// next activity of each of these nodes.
   std::size_t add_run(Operation operation, const Exchange& exchange, std::size_t first,
                       std::size_t stride, std::size_t priority) {
     auto& programs = programs_[{operation, exchange.members}];
@@ -152,7 +152,7 @@ class Simulation {
       run.participants.push_back(
           {.node = first + i * stride, .unfinished = pieces, .slices = std::vector<Slice>(pieces)});
     runs_.push_back(std::move(run));
-    add_to_members(runs_.size() - 1, Task::Kind::begin);
+    add_to_members(runs_.size() - 1, Activity::Kind::begin);
     return runs_.size() - 1;
   }
 
@@ -181,7 +181,8 @@ class Simulation {
     const Exchange& exchange = plan.activations;
     if (exchange.members == 1) return;
     for (std::size_t g = 0; g < plan.groups; ++g)
-      add_to_members(add_run(operation, exchange, g * exchange.members, 1, 0), Task::Kind::wait);
+      add_to_members(add_run(operation, exchange, g * exchange.members, 1, 0),
+                     Activity::Kind::wait);
   }
 
   // --- events ---
@@ -206,23 +207,23 @@ class Simulation {
   /// Lets the node do all that it can do now.
   void go_on(std::size_t id) {
     Node& node = nodes_[id];
-    while (!node.is_computing && node.next < node.tasks.size()) {
-      const Task task = node.tasks[node.next];
-      if (task.kind == Task::Kind::wait && !is_finished(task)) return;
+    while (!node.is_computing && node.next < node.activities.size()) {
+      const Activity activity = node.activities[node.next];
+      if (activity.kind == Activity::Kind::wait && !is_finished(activity)) return;
       ++node.next;
-      if (task.kind == Task::Kind::compute) {
+      if (activity.kind == Activity::Kind::compute) {
         node.is_computing = true;
-        schedule(now_ + task.seconds, {.kind = Event::Kind::computed, .node = id});
-      } else if (task.kind == Task::Kind::begin) {
-        begin(task.run, task.rank);
-      } else if (task.kind == Task::Kind::end_step) {
+        schedule(now_ + activity.seconds, {.kind = Event::Kind::computed, .node = id});
+      } else if (activity.kind == Activity::Kind::begin) {
+        begin(activity.run, activity.rank);
+      } else if (activity.kind == Activity::Kind::end_step) {
         node.steps_ended_at.push_back(now_);
       }
     }
   }
 
-  [[nodiscard]] bool is_finished(const Task& task) const {
-    const Participant& participant = runs_[task.run].participants[task.rank];
+  [[nodiscard]] bool is_finished(const Activity& activity) const {
+    const Participant& participant = runs_[activity.run].participants[activity.rank];
     return participant.has_begun && participant.unfinished == 0;
   }
 

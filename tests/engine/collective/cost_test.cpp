@@ -181,8 +181,8 @@ TEST(Costs, RefuseAMoveThatNoLinkCarries) {
 
 TEST(Choice, TakesFewRoundsForShortVectorsAndFewBytesForLongOnes) {
   const auto best = [&](Operation operation, std::size_t members, double size) {
-    const Task task{.operation = operation, .members = members, .bytes = size};
-    const auto plans = make_plans(task, network).value();
+    const Request request{.operation = operation, .members = members, .bytes = size};
+    const auto plans = make_plans(request, network).value();
     for (const Plan& plan : plans)
       EXPECT_LE(plans.front().cost.seconds, plan.cost.seconds * (1 + 1e-9));
     return print(plans.front().algorithm);
@@ -196,8 +196,8 @@ TEST(Choice, TakesFewRoundsForShortVectorsAndFewBytesForLongOnes) {
 
 TEST(Choice, IsOfPlansThatRunTheOperation) {
   for (const Operation operation : operations()) {
-    const Task task{.operation = operation, .members = 6, .root = 2, .bytes = 1e6};
-    const auto plans = make_plans(task, network);
+    const Request request{.operation = operation, .members = 6, .root = 2, .bytes = 1e6};
+    const auto plans = make_plans(request, network);
     ASSERT_TRUE(plans) << plans.error().message;
     for (const Plan& plan : *plans) EXPECT_EQ(plan.schedule, make(plan.algorithm, 6, operation, 2));
   }

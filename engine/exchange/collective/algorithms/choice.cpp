@@ -5,10 +5,10 @@
 
 namespace starling::collective {
 
-Result<Plan> make_plan(const Algorithm& algorithm, const Task& task, const Network& network) {
-  auto schedule = make_schedule(algorithm, task.operation, task.members, task.root);
+Result<Plan> make_plan(const Algorithm& algorithm, const Request& request, const Network& network) {
+  auto schedule = make_schedule(algorithm, request.operation, request.members, request.root);
   if (!schedule) return std::move(schedule).error();
-  auto costs = cost(*schedule, task.bytes, network);
+  auto costs = cost(*schedule, request.bytes, network);
   if (!costs) return std::move(costs).error().within(print(algorithm));
   return Plan{algorithm, *std::move(schedule), *costs};
 }
@@ -18,10 +18,10 @@ std::vector<Algorithm> common_algorithms(std::size_t members) {
   return {Ring{}, BinomialTree{}, DoubleTree{}, Doubling{}, Halving{}, Parts{}, Groups{group_size}};
 }
 
-Result<std::vector<Plan>> make_plans(const Task& task, const Network& network) {
+Result<std::vector<Plan>> make_plans(const Request& request, const Network& network) {
   std::vector<Plan> plans;
-  for (const Algorithm& algorithm : common_algorithms(task.members)) {
-    auto plan = make_plan(algorithm, task, network);
+  for (const Algorithm& algorithm : common_algorithms(request.members)) {
+    auto plan = make_plan(algorithm, request, network);
     if (!plan) return std::move(plan).error();
     plans.push_back(*std::move(plan));
   }

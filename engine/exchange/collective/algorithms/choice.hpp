@@ -16,7 +16,7 @@ struct Plan {
 };
 
 /// A request for a collective.
-struct Task {
+struct Request {
   Operation operation = Operation::all_reduce;
   std::size_t members = 1;
   Rank root = 0;
@@ -24,7 +24,7 @@ struct Task {
 };
 
 /// Makes the plan of one algorithm. Refuses what make_schedule() and cost() refuse.
-[[nodiscard]] Result<Plan> make_plan(const Algorithm& algorithm, const Task& task,
+[[nodiscard]] Result<Plan> make_plan(const Algorithm& algorithm, const Request& request,
                                      const Network& network);
 
 /// Returns the algorithms for any number of members with one port each and no topology. Groups have
@@ -34,6 +34,6 @@ struct Task {
 /// Returns the plans of common_algorithms(), the fastest first; of equally fast ones, that of the
 /// algorithm that comes first in the list. Refuses what make_schedule() refuses for all algorithms
 /// alike. Requires: the network has no topology.
-[[nodiscard]] Result<std::vector<Plan>> make_plans(const Task& task, const Network& network);
+[[nodiscard]] Result<std::vector<Plan>> make_plans(const Request& request, const Network& network);
 
 }  // namespace starling::collective
