@@ -27,16 +27,16 @@ void MemberHost::execute(core::Compute& compute) {
 }
 
 void MemberHost::begin_computation(core::Compute& compute) {
-  const auto due_at = executor_.delay(compute, random_);
+  const auto due_at = executor_.defer(compute, random_);
   if (!due_at) return executor_.compute(self(), compute);
   schedule(*due_at, timer_atom_v);
   if (timeline_ != nullptr) timeline_->hold_back(job_context_->now());
 }
 
 void MemberHost::resume_if_due() {
-  if (auto delayed = executor_.take_delayed()) {
+  if (auto deferred = executor_.take_deferred()) {
     if (timeline_ != nullptr) timeline_->compute(job_context_->now());
-    executor_.compute(self(), *delayed);
+    executor_.compute(self(), *deferred);
   }
   if (!postponed_compute_ || job_context_->now() < paused_until_) return;
   core::Compute compute = *std::exchange(postponed_compute_, std::nullopt);

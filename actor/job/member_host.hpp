@@ -227,7 +227,7 @@ class MemberHost : public actor::MemberActor::base {
   }
 
   void begin_computation(core::Compute& compute);
-  /// Starts the computation that was postponed or delayed, if the pause or the delay is over.
+  /// Starts the computation that was postponed or deferred, if the pause or the delay is over.
   void resume_if_due();
 
   void on_failed(const actor::ComputeFailed& failure);

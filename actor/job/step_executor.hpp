@@ -139,10 +139,10 @@ class StepExecutor {
 
   /// If workers hand in early: defers the computation by the injected delay, and by the slowdown of
   /// a straggler, which is predicted from its last computation. Returns the time at which
-  /// take_delayed() returns the computation, or nullopt if it is due at once. The job's delays are
+  /// take_deferred() returns the computation, or nullopt if it is due at once. The job's delays are
   /// those of a whole batch; the delay of fewer samples is shorter in proportion.
-  std::optional<core::Time> delay(core::Compute& compute, Random& random) {
-    was_delayed_ = false;
+  std::optional<core::Time> defer(core::Compute& compute, Random& random) {
+    was_deferred_ = false;
     if (!compute.share.taken || skips_delays_) return std::nullopt;
     const core::Time predicted{
         static_cast<core::Time::rep>(ns_per_sample_ * static_cast<double>(compute.samples_max))};
@@ -153,18 +153,18 @@ class StepExecutor {
     const core::Time wait = extra_delay(predicted, drawn, slowdown());
     if (wait <= core::Time{0}) return std::nullopt;
     const core::Time now = job_context_->now();
-    delayed_compute_ =
-        Delayed{std::move(compute), now, now + wait, extra_delay(core::Time{0}, drawn, slowdown())};
-    return delayed_compute_->due_at;
+    deferred_compute_ = Deferred{std::move(compute), now, now + wait,
+                                 extra_delay(core::Time{0}, drawn, slowdown())};
+    return deferred_compute_->due_at;
   }
 
   /// Returns the deferred computation if it is due; else nullopt.
-  std::optional<core::Compute> take_delayed() {
-    if (!delayed_compute_ || delayed_compute_->due_at > job_context_->now()) return std::nullopt;
-    delay_time_ += delayed_compute_->delay;
-    was_delayed_ = delayed_compute_->delay > core::Time{0};
-    core::Compute compute = std::move(delayed_compute_->compute);
-    delayed_compute_.reset();
+  std::optional<core::Compute> take_deferred() {
+    if (!deferred_compute_ || deferred_compute_->due_at > job_context_->now()) return std::nullopt;
+    delay_time_ += deferred_compute_->delay;
+    was_deferred_ = deferred_compute_->delay > core::Time{0};
+    core::Compute compute = std::move(deferred_compute_->compute);
+    deferred_compute_.reset();
     return compute;
   }
 
@@ -172,21 +172,21 @@ class StepExecutor {
   /// the current micro-batch, unless an injected delay came before it: that delay stood for
   /// computing all of its samples. A deferred computation is cut to the samples begun so far, at
   /// least one, and its delay to the delay of these samples. Returns the end of that delay, at
-  /// which the caller must call take_delayed(); nullopt if nothing was deferred, or if the delay is
-  /// over already.
+  /// which the caller must call take_deferred(); nullopt if nothing was deferred, or if the delay
+  /// is over already.
   std::optional<core::Time> hand_in(core::Step step) {
-    if (hand_in_ && computed_step_ == step && !was_delayed_) hand_in_->store(true);
-    if (!delayed_compute_ || delayed_compute_->compute.step != step) return std::nullopt;
+    if (hand_in_ && computed_step_ == step && !was_deferred_) hand_in_->store(true);
+    if (!deferred_compute_ || deferred_compute_->compute.step != step) return std::nullopt;
     const core::Time now = job_context_->now();
-    if (delayed_compute_->due_at <= now) return std::nullopt;
-    std::uint64_t& samples = delayed_compute_->compute.samples_max;
-    const core::Time began_at = delayed_compute_->began_at;
+    if (deferred_compute_->due_at <= now) return std::nullopt;
+    std::uint64_t& samples = deferred_compute_->compute.samples_max;
+    const core::Time began_at = deferred_compute_->began_at;
     const std::uint64_t begun =
-        core::samples_begun(samples, now - began_at, delayed_compute_->due_at - began_at);
+        core::samples_begun(samples, now - began_at, deferred_compute_->due_at - began_at);
     const double share = static_cast<double>(begun) / static_cast<double>(samples);
     samples = begun;
-    shorten_delay(began_at + part_of(delayed_compute_->due_at - began_at, share));
-    return delayed_compute_->due_at;
+    shorten_delay(began_at + part_of(deferred_compute_->due_at - began_at, share));
+    return deferred_compute_->due_at;
   }
 
   /// Holds an update back for its injected delay, unless the delay came before. Returns the time
@@ -224,7 +224,7 @@ class StepExecutor {
   /// now, and each later one as soon as it is computed.
   void skip_delays() {
     skips_delays_ = true;
-    if (delayed_compute_) shorten_delay(std::min(delayed_compute_->due_at, job_context_->now()));
+    if (deferred_compute_) shorten_delay(std::min(deferred_compute_->due_at, job_context_->now()));
     if (!held_back_update_) return;
     const core::Time now = job_context_->now();
     // The rest of the wait may also be a straggler's slowdown, which is not an injected delay.
@@ -245,7 +245,7 @@ class StepExecutor {
  private:
   /// A deferred computation: it waits from `began_at` to `due_at`. `delay` is the part of this time
   /// that is an injected delay; the rest is a straggler's slowdown.
-  struct Delayed {
+  struct Deferred {
     core::Compute compute;
     core::Time began_at;
     core::Time due_at;
@@ -256,15 +256,15 @@ class StepExecutor {
     return to_duration(share * static_cast<double>(time.count()));
   }
 
-  /// Makes the delayed computation due at `due_at`. Requires: there is one, and `due_at` is not
+  /// Makes the deferred computation due at `due_at`. Requires: there is one, and `due_at` is not
   /// after the present end of its delay.
   void shorten_delay(core::Time due_at) {
-    Delayed& delayed = *delayed_compute_;
-    if (delayed.due_at == due_at) return;
+    Deferred& deferred = *deferred_compute_;
+    if (deferred.due_at == due_at) return;
     const double share =
-        in_seconds(due_at - delayed.began_at) / in_seconds(delayed.due_at - delayed.began_at);
-    delayed.delay = part_of(delayed.delay, share);
-    delayed.due_at = due_at;
+        in_seconds(due_at - deferred.began_at) / in_seconds(deferred.due_at - deferred.began_at);
+    deferred.delay = part_of(deferred.delay, share);
+    deferred.due_at = due_at;
   }
 
   /// True if updates of this worker may be held back. Such a worker sends no early parts, because
@@ -330,8 +330,8 @@ class StepExecutor {
   bool skips_delays_ = false;
   bool hands_in_early_ = false;
   /// True if the last computation came after an injected delay.
-  bool was_delayed_ = false;
-  std::optional<Delayed> delayed_compute_;
+  bool was_deferred_ = false;
+  std::optional<Deferred> deferred_compute_;
   /// If workers hand in early: the flag that ends the computation that was begun last.
   std::shared_ptr<std::atomic<bool>> hand_in_;
   /// The number of steps that the worker had finished when that computation was begun.
