@@ -88,10 +88,10 @@ void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports
   for (const auto& report : reports) {
     steps += report.worker.loss_count;
     loss_sum += report.worker.loss_sum;
-    note({report.member, report.incarnation}, report.worker.step, report.worker.updates);
+    record_report({report.member, report.incarnation}, report.worker.step, report.worker.updates);
   }
   for (const auto& report : reports)
-    for (const core::WorkerProgress& worker : report.departed) note_departed(worker);
+    for (const core::WorkerProgress& worker : report.departed) record_departed(worker);
   recent_.add(Clock::now() - began_at_, steps, loss_sum);
   if (std::exchange(steps_, steps) < steps) last_step_age_ = age();
 }
@@ -111,8 +111,8 @@ std::optional<std::string> ClusterJob::take_end(const wire::JobSummary& summary)
                      : summary.state == wire::JobState::stopped ? "ended: stopped"
                                                                 : "ended: done";
   if (!summary.why.empty()) line += ": " + summary.why.substr(0, why_max);
-  if (line == end_) return std::nullopt;
-  return end_ = line;
+  if (line == last_end_line_) return std::nullopt;
+  return last_end_line_ = line;
 }
 
 std::optional<std::string> ClusterJob::take_end_of_flow(
@@ -126,15 +126,15 @@ std::optional<std::string> ClusterJob::take_end_of_flow(
   return take_end({state_ == wire::JobState::stopped ? state_ : wire::JobState::done});
 }
 
-void ClusterJob::note(const core::MemberIncarnation& worker, core::Step step,
-                      std::uint64_t updates) {
+void ClusterJob::record_report(const core::MemberIncarnation& worker, core::Step step,
+                               std::uint64_t updates) {
   if (step == 0) return;  // it is no worker, or does not know yet at which step it begins
   WorkerCount& count = workers_[worker];
   count.first_step = step - updates;
   count.updates = std::max(count.updates, updates);
 }
 
-void ClusterJob::note_departed(const core::WorkerProgress& departed) {
+void ClusterJob::record_departed(const core::WorkerProgress& departed) {
   WorkerCount& count = workers_[departed.worker];
   if (!count.first_step) {
     // The worker died before any report of it came here. An initial member of a job without saved
@@ -148,20 +148,20 @@ void ClusterJob::note_departed(const core::WorkerProgress& departed) {
     count.updates = std::max<std::uint64_t>(count.updates, departed.step - *count.first_step);
 }
 
-void ClusterJob::note(const wire::JobStatus& other) {
+void ClusterJob::merge_status(const wire::JobStatus& other) {
   // Members here that failed in a partition learn of no later configuration; `other` has it.
   const auto members_max = static_cast<core::MemberId>(LocalJobOptions{}.members_max);
   if (core::may_follow(*configuration(), other.configuration, members_max))
     adopt_if_later(other.configuration);
-  const auto has_room_for = [&](const core::MemberIncarnation& worker) {
+  const auto has_room = [&](const core::MemberIncarnation& worker) {
     return workers_.size() < workers_known_max || workers_.contains(worker);
   };
   for (const wire::MemberStatus& member : other.local_members) {
     const core::MemberIncarnation worker{member.member, member.incarnation};
-    if (has_room_for(worker)) note(worker, member.step, std::min(member.updates, member.step));
+    if (has_room(worker)) record_report(worker, member.step, std::min(member.updates, member.step));
   }
   for (const wire::WorkerUpdates& known : other.counts.other_workers) {
-    if (!has_room_for(known.worker)) continue;
+    if (!has_room(known.worker)) continue;
     std::uint64_t& updates = workers_[known.worker].updates;
     updates = std::max(updates, known.updates);
   }

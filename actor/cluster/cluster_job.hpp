@@ -159,7 +159,7 @@ class ClusterJob {
   /// Takes over, from the status of another node, how many updates each worker has made, so that
   /// every node knows it of workers whose nodes are gone. If all members here are still joining and
   /// the other node has given the job up, gives it up here too.
-  void note(const wire::JobStatus& other);
+  void merge_status(const wire::JobStatus& other);
 
   /// Returns the latest configuration that the members here know.
   core::ConfigurationPtr refresh_configuration();
@@ -292,9 +292,9 @@ class ClusterJob {
 
   /// Records how far a worker has got according to its own report. Ignores step 0: the worker does
   /// not know yet at which step it begins.
-  void note(const core::MemberIncarnation& worker, core::Step step, std::uint64_t updates);
+  void record_report(const core::MemberIncarnation& worker, core::Step step, std::uint64_t updates);
   /// Records how far a departed worker has got, by those of its updates that the model holds.
-  void note_departed(const core::WorkerProgress& departed);
+  void record_departed(const core::WorkerProgress& departed);
 
   Result<void> make_local_job(const core::ConfigurationPtr& configuration);
   void add_joiners(std::vector<core::Member> members, Random& random);
@@ -362,7 +362,7 @@ class ClusterJob {
   Clock::time_point rejoin_at_{};
   std::chrono::seconds rejoin_delay_{};
   /// Used only on the loop's thread: the last line of take_end().
-  std::string end_;
+  std::string last_end_line_;
   /// Used only on the loop's thread: the workers of all nodes, present and gone, as far as this
   /// node knows.
   std::map<core::MemberIncarnation, WorkerCount> workers_;

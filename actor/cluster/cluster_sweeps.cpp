@@ -104,7 +104,7 @@ void ClusterNode::Impl::look_for_jobs() {
           if (!reply) return;
           if (const auto* status = std::get_if<wire::NodeStatus>(&*reply))
             for (const auto& job : status->jobs) {
-              if (const JobPtr own = find(job.job)) own->note(job);
+              if (const JobPtr own = find(job.job)) own->merge_status(job);
               try_to_join(job, target);
             }
         });

@@ -92,7 +92,7 @@ class LocalJobImpl final : public LocalJob {
   }
   void pause(core::Time duration) override {
     for (const auto& member : members_.all()) {
-      member.last_report->count_pause();
+      member.last_report->on_pause_sent();
       members_.run_later(
           [actor = member.actor, duration] { actor::post(actor, actor::Pause{duration}); });
     }

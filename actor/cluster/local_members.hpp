@@ -41,13 +41,13 @@ class LastReport {
   }
   /// Call this when a Pause is sent: until the member has handled that Pause, the member does not
   /// count as paused.
-  void count_pause() {
+  void on_pause_sent() {
     const std::lock_guard lock{mutex_};
     ++pauses_sent_;
   }
   /// Begins a question to the member, which update() ends. Returns false if the member has not
   /// answered the last question yet.
-  [[nodiscard]] bool begin_question() {
+  [[nodiscard]] bool begin_report_request() {
     const std::lock_guard lock{mutex_};
     return !std::exchange(is_asked_, true);
   }
@@ -185,7 +185,7 @@ class LocalMembers {
     std::vector<Handle> asked;
     for (const LocalMember& member : all()) {
       reports.push_back(member.last_report->get());
-      if (member.last_report->begin_question()) asked.push_back(member.actor);
+      if (member.last_report->begin_report_request()) asked.push_back(member.actor);
     }
     if (!asked.empty())
       messenger_.post([asked = std::move(asked)] {

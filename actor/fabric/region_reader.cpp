@@ -25,13 +25,13 @@ struct Slots {
   std::unique_ptr<Region> region;
   std::function<void()> on_free;
   /// Once this many slots are freed, on_free() is called and collect() returns a Release.
-  int told_from = 1;
+  int release_slots_min = 1;
   /// One bit for each slot.
   std::atomic<std::uint64_t> freed = 0;
 
   void free(std::uint16_t slot) {
     const std::uint64_t bit = std::uint64_t{1} << slot;
-    if (std::popcount(freed.fetch_or(bit) | bit) >= told_from) on_free();
+    if (std::popcount(freed.fetch_or(bit) | bit) >= release_slots_min) on_free();
   }
 };
 
@@ -69,7 +69,7 @@ class RegionReader::Impl {
       return Error{"no memory for a region of " + std::to_string(options_.layout.bytes()) +
                    " bytes"};
     slots_->on_free = options_.on_free;
-    slots_->told_from = std::max<int>(1, static_cast<int>(options_.layout.slots) / 4);
+    slots_->release_slots_min = std::max<int>(1, static_cast<int>(options_.layout.slots) / 4);
     const bool is_shm = options_.provider == Provider::shm;
     for (std::size_t i = 0; i < (is_shm ? entries_max : 1); ++i) {
       auto endpoint = Endpoint::open(options_.provider, options_.host);
@@ -127,7 +127,7 @@ class RegionReader::Impl {
 
   std::optional<Release> collect() {
     const std::uint64_t freed = slots_->freed.load(std::memory_order_acquire);
-    if (std::popcount(freed) < slots_->told_from) return std::nullopt;
+    if (std::popcount(freed) < slots_->release_slots_min) return std::nullopt;
     slots_->freed.fetch_and(~freed);
     held_ &= ~freed;
     Release release{freed, entries_max};

@@ -65,14 +65,15 @@ class RegionWriter::Impl {
   }
 
   void begin() {
-    // note() records a write that has timed out, after which this writer is broken: the write could
-    // still come later, and overwrite the flag of a payload.
-    for (WritableEntry& entry : entries_) (void)note(write_flag(entry, 0, 0, begin_time_max));
+    // record_result() records a write that has timed out, after which this writer is broken: the
+    // write could still come later, and overwrite the flag of a payload.
+    for (WritableEntry& entry : entries_)
+      (void)record_result(write_flag(entry, 0, 0, begin_time_max));
   }
 
   Result<void> connect() {
     for (WritableEntry& entry : entries_)
-      if (has_failed_ || !note(write_flag(entry, 0, 0, connect_time_max)))
+      if (has_failed_ || !record_result(write_flag(entry, 0, 0, connect_time_max)))
         return Error{"provider " + std::string{print(provider_)} +
                      " of libfabric cannot write to the receiver"};
     return {};
@@ -86,7 +87,7 @@ class RegionWriter::Impl {
     if (length == 0 || length > layout_.slot_bytes || pieces.size() > pieces_max || free_.empty())
       return std::nullopt;
     if (is_broken()) return std::nullopt;
-    if (!has_entry(pieces.size() + 1)) {
+    if (!select_entry(pieces.size() + 1)) {
       if (!no_entry_since_) no_entry_since_ = Clock::now();
       return std::nullopt;
     }
@@ -95,11 +96,11 @@ class RegionWriter::Impl {
     WritableEntry& entry = entries_[entry_];
     std::size_t offset = layout_.payload_offset(slot);
     for (const Part piece : pieces) {
-      if (!note(write(entry, piece, owner, offset))) return std::nullopt;
+      if (!record_result(write(entry, piece, owner, offset))) return std::nullopt;
       offset += piece.size();
     }
     // The payload is complete, so whoever sees the flag sees the payload.
-    if (!note(write_flag(entry, slot, sequence_ + 1))) return std::nullopt;
+    if (!record_result(write_flag(entry, slot, sequence_ + 1))) return std::nullopt;
     free_.pop_back();
     if (free_.empty()) all_used_since_ = Clock::now();
     return Ticket{link_, ++sequence_, static_cast<std::uint32_t>(length), slot, entry_};
@@ -131,7 +132,7 @@ class RegionWriter::Impl {
 
   /// Returns true if the current entry can take `writes` more writes before it is drained. If it
   /// cannot, but another entry can, makes that one the current entry and returns true.
-  bool has_entry(std::size_t writes) {
+  bool select_entry(std::size_t writes) {
     const auto fits = [&](const WritableEntry& entry) {
       return provider_ != Provider::shm || entry.used + writes <= Endpoint::writes_max;
     };
@@ -153,7 +154,7 @@ class RegionWriter::Impl {
     const auto bytes = std::as_bytes(std::span{flag.get(), 1});
     return write(entry, bytes, std::move(flag), SlotLayout::flag_offset(slot), timeout);
   }
-  bool note(WriteResult result) {
+  bool record_result(WriteResult result) {
     has_failed_ = has_failed_ || result == WriteResult::failed;
     return result == WriteResult::complete;
   }

@@ -59,12 +59,12 @@ void FlowCounter::end_task(const core::PartName& task, const flow::TaskCounts& c
   totals_[stage->total].counts += counts;
 }
 
-void FlowCounter::lose_outputs() {
+void FlowCounter::on_outputs_lost() {
   const std::lock_guard lock{mutex_};
   for (CurrentStage& stage : stages_) stage.parts_done.clear();
 }
 
-void FlowCounter::note_done(const core::PartName& task) {
+void FlowCounter::on_part_done(const core::PartName& task) {
   const std::lock_guard lock{mutex_};
   CurrentStage* stage = find(task);
   if (stage == nullptr) return;
@@ -72,7 +72,7 @@ void FlowCounter::note_done(const core::PartName& task) {
   if (!is_first || stage->number == 0) ++parts_again_;
 }
 
-void FlowCounter::take_over() {
+void FlowCounter::on_takeover() {
   const std::lock_guard lock{mutex_};
   has_taken_over_ = true;
 }

@@ -31,11 +31,11 @@ class FlowCounter {
   void begin_task(const core::PartName& task, core::Time now);
   void end_task(const core::PartName& task, const flow::TaskCounts& counts, core::Time now);
   /// Call this when a member here has been excluded: its outputs are gone.
-  void lose_outputs();
+  void on_outputs_lost();
   /// Call this when the coordinator is a member here, and has learned that a part was computed.
-  void note_done(const core::PartName& task);
+  void on_part_done(const core::PartName& task);
   /// Call this when a member here has become the coordinator in place of another member.
-  void take_over();
+  void on_takeover();
 
   /// Returns the counts so far, without the node's id.
   [[nodiscard]] core::FlowReport report() const;

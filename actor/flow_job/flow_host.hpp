@@ -144,7 +144,7 @@ class FlowHost : public FlowMemberActor::base {
     // In epoch 1, the coordinator takes over from no other member.
     const core::ConfigurationPtr& known = core_.configuration();
     if (known && known->coordinator == core_.self().id && known->epoch > 1 && !was_in_charge_)
-      job_context_->counter.take_over();
+      job_context_->counter.on_takeover();
     was_in_charge_ = known && known->coordinator == core_.self().id;
     publish();
   }
@@ -166,7 +166,7 @@ class FlowHost : public FlowMemberActor::base {
   }
   void execute(const core::Excluded&) {
     node_->on_excluded();
-    job_context_->counter.lose_outputs();
+    job_context_->counter.on_outputs_lost();
     program_->cancel();
   }
   void execute(const core::RunTask& run_task);
@@ -187,7 +187,7 @@ class FlowHost : public FlowMemberActor::base {
     else
       program_->end_action(std::vector<flow::Output>{});
   }
-  void execute(const core::PartDone& part) { job_context_->counter.note_done(part.task); }
+  void execute(const core::PartDone& part) { job_context_->counter.on_part_done(part.task); }
   void execute(const core::FlowEnded&) {
     has_ended_ = true;
     publish();

@@ -166,8 +166,9 @@ class Endpoint::Core {
   /// True if the peer has sent a frame within `introduction_valid_for`. It then has this endpoint's
   /// certificate. Requires: the lock is held.
   bool knows_this_endpoint(const Key& key) const {
-    const auto found = last_heard_at_.find(key);
-    return found != last_heard_at_.end() && Clock::now() - found->second < introduction_valid_for;
+    const auto found = last_received_at_.find(key);
+    return found != last_received_at_.end() &&
+           Clock::now() - found->second < introduction_valid_for;
   }
 
   /// Returns null if the address is not valid, or lacks the key that it needs. Requires: the lock
@@ -178,7 +179,7 @@ class Endpoint::Core {
     if (!peer || peer->key.has_value() != admission_.has_value()) return nullptr;
     if (peers_.size() >= peers_max) {
       peers_.clear();
-      last_heard_at_.clear();
+      last_received_at_.clear();
       instances_.clear();
     }
     return &peers_.emplace(address, PeerState{*std::move(peer)}).first->second;
@@ -221,7 +222,7 @@ class Endpoint::Core {
     const Sender sender{incoming.key, role.value_or(Role::client)};
     if (role) {
       const std::lock_guard lock{mutex_};
-      last_heard_at_[*incoming.key] = Clock::now();
+      last_received_at_[*incoming.key] = Clock::now();
     }
     const auto kind = wire::kind_of(incoming.frame);
     if (!kind || *kind != wire::Kind::credentials) {
@@ -254,13 +255,13 @@ class Endpoint::Core {
           std::exchange(instances_[*peer->key], introduction.instance) != introduction.instance;
       if (introduction.is_answer) {
         // The new process does not admit the connections made to the former one.
-        if (has_restarted && last_heard_at_.contains(*peer->key)) transport_->forget(*peer);
-        last_heard_at_[*peer->key] = Clock::now();
+        if (has_restarted && last_received_at_.contains(*peer->key)) transport_->forget(*peer);
+        last_received_at_[*peer->key] = Clock::now();
         if (PeerState* known = find_or_add_peer(address)) {
           held_frames.swap(known->held_frames);
           known->held_bytes = 0;
         }
-      } else if (has_restarted && last_heard_at_.erase(*peer->key) > 0) {
+      } else if (has_restarted && last_received_at_.erase(*peer->key) > 0) {
         // The peer no longer admits the connections made to it before. A peer that has not
         // restarted still does: it introduces itself because it has received nothing from this
         // endpoint yet. If this endpoint reset its connections to that peer, both could reset each
@@ -313,7 +314,7 @@ class Endpoint::Core {
   std::size_t lists_sent_ = 0;
   std::unordered_map<std::string, PeerState> peers_;
   /// When a frame of each admitted key was last received.
-  std::unordered_map<Key, Clock::time_point, wire::KeyHash> last_heard_at_;
+  std::unordered_map<Key, Clock::time_point, wire::KeyHash> last_received_at_;
   const std::uint64_t instance_ = wire::draw_id();
   /// The last Introduction::instance of each key.
   std::unordered_map<Key, std::uint64_t, wire::KeyHash> instances_;

@@ -63,7 +63,7 @@ TEST_F(CountsOfANode, CountsTheStagesOfAnAction) {
   EXPECT_EQ(report.totals[0].runs, 1U);
   EXPECT_EQ(report.totals[0].counts.bytes_written, 160U);
   EXPECT_EQ(report.totals[0].seconds, 3);
-  counter_.lose_outputs();
+  counter_.on_outputs_lost();
   EXPECT_EQ(counter_.report().current[0].parts_done, std::vector<std::uint64_t>{0});
   EXPECT_EQ(counter_.report().totals[0].counts.records_read, 20U) << "it was work";
 }
@@ -88,26 +88,26 @@ TEST_F(CountsOfANode, AddsUpActions) {
 }
 
 TEST_F(CountsOfANode, CountsLostPartsThatAreComputedAgain) {
-  for (const flow::Part part : {0U, 1U, 2U}) counter_.note_done({{0, 0}, part});
+  for (const flow::Part part : {0U, 1U, 2U}) counter_.on_part_done({{0, 0}, part});
   EXPECT_EQ(counter_.report().parts_again, 0U);
-  counter_.note_done({{0, 0}, 1});
+  counter_.on_part_done({{0, 0}, 1});
   EXPECT_EQ(counter_.report().parts_again, 1U);
   begin(stage("count", 2, {cached_}), true);
-  counter_.note_done({{1, 2}, 0});
+  counter_.on_part_done({{1, 2}, 0});
   EXPECT_EQ(counter_.report().parts_again, 1U);
-  counter_.note_done({{1, 0}, 0});
-  counter_.note_done({{1, 1}, 0});
+  counter_.on_part_done({{1, 0}, 0});
+  counter_.on_part_done({{1, 1}, 0});
   EXPECT_EQ(counter_.report().parts_again, 3U) << "a part of the cache, and what it is made of";
   EXPECT_FALSE(counter_.report().has_taken_over);
-  counter_.take_over();
+  counter_.on_takeover();
   EXPECT_TRUE(counter_.report().has_taken_over);
 }
 
 TEST_F(CountsOfANode, IgnoresWhatTheActionDoesNotHave) {
-  counter_.note_done({{7, 0}, 0});
-  counter_.note_done({{0, 9}, 0});
-  counter_.note_done({{0, 0}, 9});
-  counter_.note_done({{0, 0}, 9});
+  counter_.on_part_done({{7, 0}, 0});
+  counter_.on_part_done({{0, 9}, 0});
+  counter_.on_part_done({{0, 0}, 9});
+  counter_.on_part_done({{0, 0}, 9});
   compute({{0, 0}, 9}, 1s, 2s);
   EXPECT_EQ(counter_.report().parts_again, 0U);
   EXPECT_TRUE(counter_.report().current.empty());
