@@ -34,15 +34,15 @@ void SpilledBlocks::append(const Bytes& block) {
 
 std::uint64_t SpilledBlocks::bytes() const noexcept {
   std::uint64_t bytes = 0;
-  for (const Place& block : blocks_) bytes += block.size;
+  for (const BlockLocation& block : blocks_) bytes += block.size;
   return bytes;
 }
 
 void SpilledBlocks::read(std::size_t i, Bytes& block) const {
-  const Place& place = blocks_.at(i);
-  block.resize(place.size);
-  file_->read(place.offset, block);
-  if (checksum_of(block) != place.checksum)
+  const BlockLocation& location = blocks_.at(i);
+  block.resize(location.size);
+  file_->read(location.offset, block);
+  if (checksum_of(block) != location.checksum)
     throw TaskFailure{
         Error{"spilled data is damaged: its checksum has changed since it was "
               "written; try: a spill folder on another disk"}};

@@ -37,7 +37,7 @@ class SpilledBlocks {
   void read(std::size_t i, Bytes& block) const;
 
  private:
-  struct Place {
+  struct BlockLocation {
     std::uint64_t offset = 0;
     std::size_t size = 0;
     std::uint64_t checksum = 0;
@@ -46,7 +46,7 @@ class SpilledBlocks {
   void release() noexcept;
 
   std::shared_ptr<SpillFile> file_;
-  std::vector<Place> blocks_;
+  std::vector<BlockLocation> blocks_;
 };
 
 /// The blocks of one run, in its order. Each has the bytes of whole records. Either all are in

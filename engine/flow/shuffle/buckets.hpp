@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "starling/engine/flow/shuffle/order.hpp"
-#include "starling/engine/flow/shuffle/places.hpp"
+#include "starling/engine/flow/shuffle/ranked_positions.hpp"
 #include "starling/engine/flow/shuffle/run.hpp"
 
 namespace starling::flow {
@@ -65,25 +65,25 @@ class SortingBuffer {
   std::size_t add(const First& first, const Others&... others) {
     const std::size_t before = bytes_.size();
     put_fields<R>(bytes_, first, others...);
-    places_.emplace_back(Order::rank_of_first(first), static_cast<std::uint32_t>(ends_.size()));
+    positions_.emplace_back(Order::rank_of_first(first), static_cast<std::uint32_t>(ends_.size()));
     ends_.push_back(bytes_.size());
-    return bytes_.size() - before + sizeof places_[0] + sizeof ends_[0];
+    return bytes_.size() - before + sizeof positions_[0] + sizeof ends_[0];
   }
   [[nodiscard]] BufferedBlocks take() {
     // Sorting ranks with positions moves fewer bytes than sorting records, and reads fewer of them.
-    sort_places(places_, [this](const Place& a, const Place& b) {
+    sort_positions(positions_, [this](const RankedPosition& a, const RankedPosition& b) {
       if (a.first != b.first) return a.first < b.first;
       if (a.second < b.second) return !Order::template less_bytes<R>(bytes_of(b), bytes_of(a));
       return Order::template less_bytes<R>(bytes_of(a), bytes_of(b));
     });
     BlockWriter writer;
-    for (std::size_t i = 0; i < places_.size(); ++i) {
+    for (std::size_t i = 0; i < positions_.size(); ++i) {
       constexpr std::size_t ahead = 8;
-      if (i + ahead < places_.size())
-        __builtin_prefetch(bytes_.data() + begin_of(places_[i + ahead].second));
-      writer.add_bytes(bytes_of(places_[i]));
+      if (i + ahead < positions_.size())
+        __builtin_prefetch(bytes_.data() + begin_of(positions_[i + ahead].second));
+      writer.add_bytes(bytes_of(positions_[i]));
     }
-    const std::uint64_t records = places_.size();
+    const std::uint64_t records = positions_.size();
     *this = {};
     return {writer.finish(), records};
   }
@@ -92,15 +92,15 @@ class SortingBuffer {
   [[nodiscard]] std::size_t begin_of(std::uint32_t position) const {
     return position == 0 ? 0 : ends_[position - 1];
   }
-  [[nodiscard]] std::span<const std::byte> bytes_of(const Place& place) const {
-    const std::size_t begin = begin_of(place.second);
-    return std::span{bytes_}.subspan(begin, ends_[place.second] - begin);
+  [[nodiscard]] std::span<const std::byte> bytes_of(const RankedPosition& position) const {
+    const std::size_t begin = begin_of(position.second);
+    return std::span{bytes_}.subspan(begin, ends_[position.second] - begin);
   }
 
   Bytes bytes_;
   /// Where each record ends in `bytes_`.
   std::vector<std::size_t> ends_;
-  std::vector<Place> places_;
+  std::vector<RankedPosition> positions_;
 };
 
 /// Collects the records of a task in a buffer for each part of the next stage. When the buffers

@@ -13,7 +13,7 @@
 
 #include "starling/engine/flow/shuffle/buckets.hpp"
 #include "starling/engine/flow/shuffle/order.hpp"
-#include "starling/engine/flow/shuffle/places.hpp"
+#include "starling/engine/flow/shuffle/ranked_positions.hpp"
 #include "starling/engine/flow/values/footprint.hpp"
 
 namespace starling::flow {
@@ -59,7 +59,7 @@ class CombiningBuffer {
       __builtin_prefetch(&slots_[hash & mask]);
       const Waiting& older = waiting_[(waiting_end_ + waiting_max / 2) % waiting_max];
       const Slot& slot = slots_[older.record.hash & mask];
-      if (slot.place > 0) __builtin_prefetch(&records_[slot.place - 1]);
+      if (slot.record_number > 0) __builtin_prefetch(&records_[slot.record_number - 1]);
     }
     return grown;
   }
@@ -79,16 +79,16 @@ class CombiningBuffer {
     finish();
     slots_.clear();
     const std::vector<Record> records = std::exchange(records_, {});
-    std::vector<Place> places;
-    places.reserve(records.size());
+    std::vector<RankedPosition> positions;
+    positions.reserve(records.size());
     for (const Record& record : records)
-      places.emplace_back(record.hash, static_cast<std::uint32_t>(places.size()));
-    sort_places(places, std::less<>{});
+      positions.emplace_back(record.hash, static_cast<std::uint32_t>(positions.size()));
+    sort_positions(positions, std::less<>{});
     BlockWriter writer;
-    for (std::size_t i = 0; i < places.size(); ++i) {
+    for (std::size_t i = 0; i < positions.size(); ++i) {
       constexpr std::size_t ahead = 8;
-      if (i + ahead < places.size()) __builtin_prefetch(&records[places[i + ahead].second]);
-      writer.add(records[places[i].second]);
+      if (i + ahead < positions.size()) __builtin_prefetch(&records[positions[i + ahead].second]);
+      writer.add(records[positions[i].second]);
     }
     return {writer.finish(), records.size()};
   }
@@ -107,8 +107,8 @@ class CombiningBuffer {
   struct Slot {
     /// The upper half of the hash. Where it differs, no record needs to be read.
     std::uint32_t tag = 0;
-    /// The position of the record plus 1; 0 if the slot is empty.
-    std::uint32_t place = 0;
+    /// The number of the record, from 1 on; 0 if the slot is empty.
+    std::uint32_t record_number = 0;
   };
 
   static std::uint32_t tag_of(std::uint64_t hash) {
@@ -123,12 +123,12 @@ class CombiningBuffer {
   std::size_t insert(Record&& record) {
     if (2 * (records_.size() + 1) > slots_.size()) grow();
     Slot& slot = find(record.hash, record.key);
-    if (slot.place == 0) {
+    if (slot.record_number == 0) {
       records_.push_back(std::move(record));
       slot = {tag_of(records_.back().hash), static_cast<std::uint32_t>(records_.size())};
       return footprint(records_.back()) + 2 * sizeof slot;
     }
-    V& sum = records_[slot.place - 1].value;
+    V& sum = records_[slot.record_number - 1].value;
     const std::size_t before = owned_bytes(sum);
     sum = std::invoke(*combine_, std::as_const(sum), std::as_const(record.value));
     const std::size_t after = owned_bytes(sum);
@@ -140,9 +140,9 @@ class CombiningBuffer {
     const std::size_t mask = slots_.size() - 1;
     for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
       Slot& slot = slots_[i];
-      if (slot.place == 0) return slot;
+      if (slot.record_number == 0) return slot;
       if (slot.tag != tag_of(hash)) continue;
-      const Record& record = records_[slot.place - 1];
+      const Record& record = records_[slot.record_number - 1];
       if (record.hash == hash && record.key == key) return slot;
     }
   }

@@ -64,13 +64,13 @@ class RangePartitioner {
     return {static_cast<Part>(first - splitters_.begin()),
             static_cast<Part>(last - splitters_.begin())};
   }
-  /// Returns the part to which a key goes that comes from part `from` of the `froms` parts of the
-  /// input. A frequent key is spread over the parts of range_of() in the order of the parts of the
-  /// input, so that equal keys stay in their order.
-  [[nodiscard]] Part part_of(const K& key, Part from, Part froms) const {
+  /// Returns the part to which a key goes that comes from part `input_part` of the `input_parts`
+  /// parts of the input. A frequent key is spread over the parts of range_of() in the order of the
+  /// parts of the input, so that equal keys stay in their order.
+  [[nodiscard]] Part part_of(const K& key, Part input_part, Part input_parts) const {
     const auto [first, last] = range_of(key);
     const std::uint64_t width = std::uint64_t{last} - first + 1;
-    return first + static_cast<Part>(width * from / froms);
+    return first + static_cast<Part>(width * input_part / input_parts);
   }
   [[nodiscard]] std::string print() const { return "range(" + std::to_string(parts()) + ")"; }
 

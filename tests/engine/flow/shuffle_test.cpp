@@ -92,13 +92,13 @@ TEST(SortPlaces, SortsAnyRanks) {
   Random random{7};
   for (std::size_t i = 0; i < draws.size(); ++i)
     for (const std::size_t size : {0, 1, 7, 8, 15, 16, 17, 1000, 40'000}) {
-      std::vector<Place> places;
-      while (places.size() < size)
-        places.emplace_back(draws[i](random), static_cast<std::uint32_t>(places.size()));
-      auto expected = places;
+      std::vector<RankedPosition> positions;
+      while (positions.size() < size)
+        positions.emplace_back(draws[i](random), static_cast<std::uint32_t>(positions.size()));
+      auto expected = positions;
       std::ranges::sort(expected);
-      sort_places(places, std::less<>{});
-      EXPECT_EQ(places, expected) << "ranks " << i << ", size " << size;
+      sort_positions(positions, std::less<>{});
+      EXPECT_EQ(positions, expected) << "ranks " << i << ", size " << size;
     }
 }
 
