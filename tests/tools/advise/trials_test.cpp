@@ -8,7 +8,7 @@
 #include <span>
 
 #include "starling/tools/advise/advice.hpp"
-#include "starling/tools/advise/map.hpp"
+#include "starling/tools/advise/winner_map.hpp"
 
 namespace starling::program {
 namespace {
@@ -142,8 +142,8 @@ TEST(BarriersToCompare, RunAndDifferForEachNumberOfWorkers) {
     }
 }
 
-TEST(Map, HasEachKindOfClusterOnce) {
-  MapOptions options;
+TEST(WinnerMap, HasEachKindOfClusterOnce) {
+  WinnerMapOptions options;
   const auto clusters = clusters_of(options);
   // For each number of workers and each jitter: equal workers, and two shares with three
   // slownesses.

@@ -130,14 +130,14 @@ Result<void> run_live_barriers(BarrierStudy& study, const Registry& registry) {
 }
 
 void draw_map(BarrierStudy& study) {
-  MapOptions map{.seed = study.options.seed, .threads = study.options.threads};
+  WinnerMapOptions map{.seed = study.options.seed, .threads = study.options.threads};
   if (study.options.quick) {
     map.workers = {4};
     map.slownesses = {4};
     map.seeds = 2;
   }
   RunDisplay display{study.options.quiet, "simulating the map"};
-  study.map = simulate_map(map, [&](double share) { display.show(share); });
+  study.map = simulate_winner_map(map, [&](double share) { display.show(share); });
 }
 
 }  // namespace

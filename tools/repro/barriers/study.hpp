@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "starling/base/result.hpp"
-#include "starling/tools/advise/map.hpp"
+#include "starling/tools/advise/winner_map.hpp"
 #include "starling/tools/registry/registry.hpp"
 
 namespace starling::program {
@@ -62,7 +62,7 @@ struct BarrierStudy {
   /// In this order: speeds (1,1,1,2), speeds (1,2), equal speeds with 30 % jitter.
   std::vector<StudiedCluster> clusters{};
   std::vector<LiveComparison> live{};
-  std::vector<MapCell> map{};
+  std::vector<WinnerMapCell> map{};
 };
 
 /// Returns the barriers of the study as text. They include those that others must equal, as `asp`

@@ -52,15 +52,15 @@ std::string map_csv(const BarrierStudy& study) {
   TextTable table{{"workers", "straggler_share", "slowness", "jitter", "barrier", "updates",
                    "waiting_share", "staleness", "max_lag", "seconds_small_rate",
                    "seconds_large_rate"}};
-  for (const MapCell& cell : study.map)
+  for (const WinnerMapCell& cell : study.map)
     for (const BarrierFigures& barrier : cell.barriers)
-      table.rows.push_back({std::to_string(cell.cluster.workers), print_number(cell.cluster.share),
-                            print_number(cell.cluster.slowness), print_number(cell.cluster.jitter),
-                            barrier::print(barrier.barrier), print_number(barrier.updates.mean),
-                            print_number(barrier.waiting_share.mean),
-                            print_number(barrier.staleness.mean), print_number(barrier.max_lag),
-                            mean_if_any(barrier.seconds_to_goal[0]),
-                            mean_if_any(barrier.seconds_to_goal[1])});
+      table.rows.push_back(
+          {std::to_string(cell.cluster.workers), print_number(cell.cluster.straggler_share),
+           print_number(cell.cluster.slowness), print_number(cell.cluster.jitter),
+           barrier::print(barrier.barrier), print_number(barrier.updates.mean),
+           print_number(barrier.waiting_share.mean), print_number(barrier.staleness.mean),
+           print_number(barrier.max_lag), mean_if_any(barrier.seconds_to_goal[0]),
+           mean_if_any(barrier.seconds_to_goal[1])});
   return csv_text(table);
 }
 

@@ -49,12 +49,13 @@ Plot live_plot(const BarrierStudy& study) {
 }
 
 std::string print_cluster_share(const ClusterKind& cluster) {
-  return cluster.share > 0 ? fmt::format("{:.0f} % {:.0f}x", 100 * cluster.share, cluster.slowness)
-                           : "none";
+  return cluster.straggler_share > 0
+             ? fmt::format("{:.0f} % {:.0f}x", 100 * cluster.straggler_share, cluster.slowness)
+             : "none";
 }
 
 /// Prints the winner by a measure, with the figure by which it won.
-std::string winner_text(const MapCell& cell, std::size_t measure) {
+std::string winner_text(const WinnerMapCell& cell, std::size_t measure) {
   const auto& winner = cell.winners[measure];
   if (!winner) return "-";
   const BarrierFigures& best = cell.barriers[winner->barrier];
@@ -76,7 +77,7 @@ std::string winner_text(const MapCell& cell, std::size_t measure) {
 TextTable map_table(const BarrierStudy& study) {
   TextTable table{{"workers", "stragglers", "jitter"}};
   for (const Measure measure : measures) table.head.push_back(print(measure));
-  for (const MapCell& cell : study.map) {
+  for (const WinnerMapCell& cell : study.map) {
     std::vector<std::string> row{std::to_string(cell.cluster.workers),
                                  print_cluster_share(cell.cluster),
                                  fmt::format("{:.0f} %", 100 * cell.cluster.jitter)};
@@ -91,7 +92,7 @@ TextTable map_table(const BarrierStudy& study) {
 TextTable wins_table(const BarrierStudy& study) {
   std::map<std::string, std::array<std::size_t, measures.size()>> wins;
   std::vector<std::string> order;
-  for (const MapCell& cell : study.map) {
+  for (const WinnerMapCell& cell : study.map) {
     for (const BarrierFigures& barrier : cell.barriers)
       if (wins.try_emplace(barrier::print(barrier.barrier)).second)
         order.push_back(barrier::print(barrier.barrier));
@@ -118,10 +119,10 @@ Plot slowness_plot(const BarrierStudy& study, Plot plot, Figure figure) {
   plot.log_x = true;
   // The map has clusters of the fewest workers, with the smallest jitter, in every form.
   const ClusterKind& first = study.map.front().cluster;
-  for (const MapCell& cell : study.map) {
+  for (const WinnerMapCell& cell : study.map) {
     const ClusterKind& cluster = cell.cluster;
     if (cluster.workers != first.workers || cluster.jitter != first.jitter ||
-        (cluster.share != 0 && cluster.share != 0.25))
+        (cluster.straggler_share != 0 && cluster.straggler_share != 0.25))
       continue;
     for (const BarrierFigures& barrier : cell.barriers) {
       const std::string name = barrier::print(barrier.barrier);
@@ -172,27 +173,28 @@ Section map_section(const BarrierStudy& study, std::vector<Plot>& plots) {
            study.map.size(), 100 * equal_within)},
        wins_table(study),
        FoldedTable{"map", "The winners in each kind of cluster", map_table(study)}}};
-  section.blocks.emplace_back(
-      add_plot(plots,
-               slowness_plot(
-                   study,
-                   {.name = "barriers-map-updates",
-                    .title = "Updates relative to bsp, by slowness",
-                    .y = "updates / updates of bsp"},
-                   [](const MapCell& cell, const BarrierFigures& barrier) -> std::optional<double> {
-                     return barrier.updates.mean / cell.barriers.front().updates.mean;
-                   }),
-               "Four workers, one of them slower, 5 % jitter."));
   section.blocks.emplace_back(add_plot(
       plots,
-      slowness_plot(study,
-                    {.name = "barriers-map-loss",
-                     .title = "Time to the loss at a small rate, by slowness",
-                     .y = "virtual time (s)"},
-                    [](const MapCell&, const BarrierFigures& barrier) -> std::optional<double> {
-                      if (!barrier.seconds_to_goal[0]) return std::nullopt;
-                      return barrier.seconds_to_goal[0]->mean;
-                    }),
+      slowness_plot(
+          study,
+          {.name = "barriers-map-updates",
+           .title = "Updates relative to bsp, by slowness",
+           .y = "updates / updates of bsp"},
+          [](const WinnerMapCell& cell, const BarrierFigures& barrier) -> std::optional<double> {
+            return barrier.updates.mean / cell.barriers.front().updates.mean;
+          }),
+      "Four workers, one of them slower, 5 % jitter."));
+  section.blocks.emplace_back(add_plot(
+      plots,
+      slowness_plot(
+          study,
+          {.name = "barriers-map-loss",
+           .title = "Time to the loss at a small rate, by slowness",
+           .y = "virtual time (s)"},
+          [](const WinnerMapCell&, const BarrierFigures& barrier) -> std::optional<double> {
+            if (!barrier.seconds_to_goal[0]) return std::nullopt;
+            return barrier.seconds_to_goal[0]->mean;
+          }),
       "The same clusters: seconds until 1 % of the first loss."));
   return section;
 }

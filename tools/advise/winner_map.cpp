@@ -1,4 +1,4 @@
-#include "starling/tools/advise/map.hpp"
+#include "starling/tools/advise/winner_map.hpp"
 
 #include <chrono>
 #include <cmath>
@@ -11,8 +11,8 @@ namespace starling::program {
 
 StepTimes step_times_of(const ClusterKind& cluster) {
   const Distribution law{laws::Gamma{mean_step_time, 1 / (cluster.jitter * cluster.jitter)}};
-  const auto stragglers =
-      static_cast<std::size_t>(std::lround(cluster.share * static_cast<double>(cluster.workers)));
+  const auto stragglers = static_cast<std::size_t>(
+      std::lround(cluster.straggler_share * static_cast<double>(cluster.workers)));
   const std::size_t first_straggler = cluster.workers - stragglers;
   return [law, first_straggler, slowness = cluster.slowness](core::MemberId worker, core::Step,
                                                              Random& random) {
@@ -21,14 +21,16 @@ StepTimes step_times_of(const ClusterKind& cluster) {
   };
 }
 
-std::vector<ClusterKind> clusters_of(const MapOptions& options) {
+std::vector<ClusterKind> clusters_of(const WinnerMapOptions& options) {
   std::vector<ClusterKind> clusters;
   for (const std::size_t workers : options.workers)
-    for (const double share : options.shares)
+    for (const double share : options.straggler_shares)
       for (const double slowness : share > 0 ? options.slownesses : std::vector<double>{1})
         for (const double jitter : options.jitters)
-          clusters.push_back(
-              {.workers = workers, .share = share, .slowness = slowness, .jitter = jitter});
+          clusters.push_back({.workers = workers,
+                              .straggler_share = share,
+                              .slowness = slowness,
+                              .jitter = jitter});
   return clusters;
 }
 
@@ -37,9 +39,9 @@ core::Time horizon_of(const ClusterKind& cluster, std::uint64_t steps) {
                      static_cast<double>(steps));
 }
 
-std::vector<MapCell> simulate_map(const MapOptions& options,
-                                  const std::function<void(double)>& on_progress) {
-  std::vector<MapCell> cells;
+std::vector<WinnerMapCell> simulate_winner_map(const WinnerMapOptions& options,
+                                               const std::function<void(double)>& on_progress) {
+  std::vector<WinnerMapCell> cells;
   std::vector<TrialOptions> settings;
   std::vector<std::size_t> cell_of;
   for (const ClusterKind& cluster : clusters_of(options)) {
@@ -57,7 +59,7 @@ std::vector<MapCell> simulate_map(const MapOptions& options,
   const auto runs = run_trials(settings, options.seeds, options.threads, on_progress);
   for (std::size_t i = 0; i < runs.size(); ++i)
     cells[cell_of[i]].barriers.push_back(figures_of(runs[i]));
-  for (MapCell& cell : cells)
+  for (WinnerMapCell& cell : cells)
     for (std::size_t m = 0; m < measures.size(); ++m)
       cell.winners[m] = winner_of(cell.barriers, measures[m]);
   return cells;
