@@ -174,13 +174,14 @@ void NetRun::allocate(std::size_t rows) {
   const std::size_t n = samples(rows);
   BlockLayout layout;
   std::vector<std::size_t> value_offsets(plan.values().size());
-  std::vector<std::size_t> slot_offsets;
+  std::vector<std::size_t> block_offsets;
   std::vector<std::size_t> saved_offsets;
   for (const Operation<float>& operation : plan.operations())
     value_offsets[operation.output] =
         operation.in_place ? value_offsets[operation.inputs[0]]
                            : layout.add<float>(n * volume(plan.values()[operation.output].shape));
-  for (const std::size_t size : plan.slots()) slot_offsets.push_back(layout.add<float>(n * size));
+  for (const std::size_t size : plan.block_sizes())
+    block_offsets.push_back(layout.add<float>(n * size));
   for (const std::size_t bytes : saved_bytes_)
     saved_offsets.push_back(layout.add<std::byte>(bytes));
   const std::size_t losses_offset = layout.add<float>(rows);
@@ -195,9 +196,9 @@ void NetRun::allocate(std::size_t rows) {
   values_.assign(value_offsets.size(), nullptr);
   for (std::size_t i = 1; i < value_offsets.size(); ++i)
     values_[i] = array_at<float>(memory_, value_offsets[i]);
-  derivative_slots_.clear();
-  for (const std::size_t offset : slot_offsets)
-    derivative_slots_.push_back(array_at<float>(memory_, offset));
+  derivative_blocks_.clear();
+  for (const std::size_t offset : block_offsets)
+    derivative_blocks_.push_back(array_at<float>(memory_, offset));
   saved_.clear();
   for (const std::size_t offset : saved_offsets)
     saved_.push_back(array_at<std::byte>(memory_, offset));
@@ -282,7 +283,7 @@ void NetRun::backward(const Context& context, const float* w, const NetInput& in
     pass.y = values_[operation.output];
     pass.dy = derivative(operation.output);
     pass.dx = input_value == 0 ? nullptr
-              : is_added       ? derivative_slots_[operation.spare_slot]
+              : is_added       ? derivative_blocks_[operation.spare_block]
                                : derivative(input_value);
     pass.g = g + operation.parameters_start;
     pass.weight = weight / static_cast<float>(net_.inputs_in_row());

@@ -71,7 +71,7 @@ class NetRun {
   }
   /// Returns the memory of the derivative by a value of the net's plan.
   [[nodiscard]] float* derivative(std::size_t value) const {
-    return derivative_slots_[net_.plan().values()[value].slot];
+    return derivative_blocks_[net_.plan().values()[value].block];
   }
   /// Returns the arguments for the layer of operation number `operation` of the net's plan.
   [[nodiscard]] MicroBatchCall make_call(const Context& context, std::size_t operation,
@@ -100,8 +100,8 @@ class NetRun {
   /// The memory of each value of the net's plan; values_[0] is null, because the input is
   /// elsewhere.
   std::vector<float*> values_;
-  /// The memory of each slot of the net's plan, in which derivatives are computed.
-  std::vector<float*> derivative_slots_;
+  /// The memory of each block of the net's plan, in which derivatives are computed.
+  std::vector<float*> derivative_blocks_;
   /// The memory in which each layer saves data for its backward pass.
   std::vector<void*> saved_;
   /// The loss and metric_value of each row, before they are added to accumulated_.

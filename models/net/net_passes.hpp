@@ -23,9 +23,9 @@ struct Net<T>::MicroBatchState {
   std::span<std::span<T>> values;
   /// The data that each operation's layer has saved for its backward pass.
   std::span<Saved<T>> saved;
-  /// The memory blocks for the derivatives. Plan::Value::slot is the index of the block that holds
+  /// The memory blocks for the derivatives. Plan::Value::block is the index of the block that holds
   /// the derivative by the value. Empty until allocate_derivatives() is called.
-  std::span<std::span<T>> slots = {};
+  std::span<std::span<T>> blocks = {};
 
   [[nodiscard]] std::span<const T> value(std::size_t i) const {
     return i == 0 ? input : std::span<const T>{values[i]};
@@ -66,9 +66,9 @@ typename Net<T>::MicroBatchState Net<T>::forward(std::span<const T> w, std::size
 
 template <class T>
 void Net<T>::allocate_derivatives(MicroBatchState& state, Arena& arena) const {
-  state.slots = arena.allocate<std::span<T>>(plan_->slots().size());
-  for (std::size_t i = 0; i < state.slots.size(); ++i)
-    std::construct_at(&state.slots[i], arena.allocate<T>(state.n * plan_->slots()[i]));
+  state.blocks = arena.allocate<std::span<T>>(plan_->block_sizes().size());
+  for (std::size_t i = 0; i < state.blocks.size(); ++i)
+    std::construct_at(&state.blocks[i], arena.allocate<T>(state.n * plan_->block_sizes()[i]));
   // Copies the scores to the memory in which apply_loss() replaces them by their derivatives. The
   // scores themselves must stay, because the last layer's backward pass may read them.
   std::ranges::copy(state.scores(), derivative(state, plan_->values().size() - 1).begin());
@@ -76,8 +76,8 @@ void Net<T>::allocate_derivatives(MicroBatchState& state, Arena& arena) const {
 
 template <class T>
 std::span<T> Net<T>::derivative(const MicroBatchState& state, std::size_t value) const {
-  const auto& [shape, slot] = plan_->values()[value];
-  return state.slots[slot].first(state.n * volume(shape));
+  const auto& [shape, block] = plan_->values()[value];
+  return state.blocks[block].first(state.n * volume(shape));
 }
 
 template <class T>
@@ -92,7 +92,7 @@ void Net<T>::backward(std::span<const T> w, const MicroBatchState& state, T shar
     const std::size_t input = operation.inputs[0];
     const bool is_added = operation.adds_derivative[0] && input != 0;
     std::span<T> dx = input == 0 ? std::span<T>{} : derivative(state, input);
-    if (is_added) dx = state.slots[operation.spare_slot].first(dx.size());
+    if (is_added) dx = state.blocks[operation.spare_block].first(dx.size());
     operation.layer->backward(
         {state.n, w.subspan(operation.parameters_start, operation.parameters_size),
          state.value(input), state.values[operation.output], state.saved[k], share, place.is_first,

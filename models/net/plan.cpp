@@ -9,8 +9,8 @@
 namespace starling::models {
 namespace {
 
-/// The slot of a value that has none yet.
-constexpr std::size_t no_slot = SIZE_MAX;
+/// The block of a value that has none yet.
+constexpr std::size_t no_block = SIZE_MAX;
 
 /// Returns the layer's number and text, without its branches, for errors.
 std::string print_location(std::size_t number, const ParsedLayer& layer) {
@@ -19,7 +19,7 @@ std::string print_location(std::size_t number, const ParsedLayer& layer) {
 
 }  // namespace
 
-/// Makes the operations from first to last, then assigns slots from last to first.
+/// Makes the operations from first to last, then assigns blocks from last to first.
 template <class T>
 class Plan<T>::Builder {
  public:
@@ -38,7 +38,7 @@ class Plan<T>::Builder {
 
   Plan finish() && {
     for (Operation<T>& operation : plan_.operations_) choose_in_place(operation);
-    assign_slots();
+    assign_blocks();
     return std::move(plan_);
   }
 
@@ -99,7 +99,7 @@ class Plan<T>::Builder {
 
   /// Returns the number of the new value.
   std::size_t add_value(const Shape& shape) {
-    plan_.values_.push_back({shape, no_slot});
+    plan_.values_.push_back({shape, no_block});
     read_counts_.push_back(0);
     is_guarded_.push_back(plan_.values_.size() == 1);
     return plan_.values_.size() - 1;
@@ -116,49 +116,49 @@ class Plan<T>::Builder {
     is_guarded_[operation.output] = operation.layer != nullptr && operation.layer->reads_output();
   }
 
-  /// Assigns slots to the derivatives, in the order of the backward pass.
-  void assign_slots() {
+  /// Assigns blocks to the derivatives, in the order of the backward pass.
+  void assign_blocks() {
     Value& last = plan_.values_.back();
-    last.slot = allocate_slot(last);
+    last.block = allocate_block(last);
     for (auto operation = plan_.operations_.rbegin(); operation != plan_.operations_.rend();
          ++operation) {
-      const std::size_t output_slot = plan_.values_[operation->output].slot;
-      STARLING_CHECK(output_slot != no_slot);
+      const std::size_t output_block = plan_.values_[operation->output].block;
+      STARLING_CHECK(output_block != no_block);
       for (const std::size_t input : operation->inputs)
-        assign_input_slot(*operation, input, output_slot);
-      if (!operation->in_place) free_slots_.push_back(output_slot);
+        assign_input_block(*operation, input, output_block);
+      if (!operation->in_place) free_blocks_.push_back(output_block);
     }
   }
 
-  void assign_input_slot(Operation<T>& operation, std::size_t input, std::size_t output_slot) {
+  void assign_input_block(Operation<T>& operation, std::size_t input, std::size_t output_block) {
     Value& value = plan_.values_[input];
-    operation.adds_derivative.push_back(value.slot != no_slot);
+    operation.adds_derivative.push_back(value.block != no_block);
     if (operation.adds_derivative.back()) {
       if (operation.layer == nullptr || input == 0) return;
-      operation.spare_slot = allocate_slot(value);
-      free_slots_.push_back(operation.spare_slot);
+      operation.spare_block = allocate_block(value);
+      free_blocks_.push_back(operation.spare_block);
     } else {
-      value.slot =
-          operation.in_place && input == operation.inputs[0] ? output_slot : allocate_slot(value);
+      value.block =
+          operation.in_place && input == operation.inputs[0] ? output_block : allocate_block(value);
     }
-    widen(value.slot, value);
+    widen(value.block, value);
   }
 
-  /// Returns a free slot, or a new one, enlarged to hold `value`.
-  std::size_t allocate_slot(const Value& value) {
-    if (free_slots_.empty()) {
-      free_slots_.push_back(plan_.slots_.size());
-      plan_.slots_.push_back(0);
+  /// Returns a free block, or a new one, enlarged to hold `value`.
+  std::size_t allocate_block(const Value& value) {
+    if (free_blocks_.empty()) {
+      free_blocks_.push_back(plan_.block_sizes_.size());
+      plan_.block_sizes_.push_back(0);
     }
-    const std::size_t slot = free_slots_.back();
-    free_slots_.pop_back();
-    widen(slot, value);
-    return slot;
+    const std::size_t block = free_blocks_.back();
+    free_blocks_.pop_back();
+    widen(block, value);
+    return block;
   }
 
-  /// Makes a slot large enough for `value`.
-  void widen(std::size_t slot, const Value& value) {
-    plan_.slots_[slot] = std::max(plan_.slots_[slot], volume(value.shape));
+  /// Makes a block large enough for `value`.
+  void widen(std::size_t block, const Value& value) {
+    plan_.block_sizes_[block] = std::max(plan_.block_sizes_[block], volume(value.shape));
   }
 
   Plan plan_;
@@ -170,7 +170,7 @@ class Plan<T>::Builder {
   /// For each value: true if no operation may overwrite it, because it is the input or a backward
   /// pass reads it.
   std::vector<bool> is_guarded_;
-  std::vector<std::size_t> free_slots_;
+  std::vector<std::size_t> free_blocks_;
 };
 
 template <class T>

@@ -27,9 +27,9 @@ struct Operation {
   /// For each input: true if an operation that runs earlier in the backward pass has written a
   /// derivative by this input, to which this operation must add its own.
   std::vector<bool> adds_derivative = {};
-  /// If adds_derivative[0]: the slot in which the layer computes its derivative before the
+  /// If adds_derivative[0]: the block in which the layer computes its derivative before the
   /// addition.
-  std::size_t spare_slot = 0;
+  std::size_t spare_block = 0;
   /// The index in the parameter vector at which the layer's parameters start, and their number.
   std::size_t parameters_start = 0;
   std::size_t parameters_size = 0;
@@ -43,9 +43,9 @@ class Plan {
  public:
   struct Value {
     Shape shape;
-    /// The number of the slot, a block of memory, that holds the value's derivative during the
-    /// backward pass. Several values use a slot in turn.
-    std::size_t slot = 0;
+    /// The index of the block of memory that holds the value's derivative during the
+    /// backward pass. Several values use a block in turn.
+    std::size_t block = 0;
   };
 
   /// Plans a net for inputs of shape `input`. Errors name the layer by number and text, and the
@@ -54,8 +54,8 @@ class Plan {
 
   [[nodiscard]] const std::vector<Operation<T>>& operations() const { return operations_; }
   [[nodiscard]] const std::vector<Value>& values() const { return values_; }
-  /// The size of each slot: how many numbers it holds for one sample.
-  [[nodiscard]] const std::vector<std::size_t>& slots() const { return slots_; }
+  /// The size of each block: how many numbers it holds for one sample.
+  [[nodiscard]] const std::vector<std::size_t>& block_sizes() const { return block_sizes_; }
   [[nodiscard]] const Shape& output() const { return values_.back().shape; }
   /// The parameters of all layers, in order.
   [[nodiscard]] std::vector<Parameter> parameters() const;
@@ -65,7 +65,7 @@ class Plan {
 
   std::vector<Operation<T>> operations_;
   std::vector<Value> values_;
-  std::vector<std::size_t> slots_;
+  std::vector<std::size_t> block_sizes_;
 };
 
 }  // namespace starling::models

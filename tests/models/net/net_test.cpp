@@ -170,7 +170,7 @@ TEST(Plans, ComputeInPlaceIfNothingReadsTheInputLater) {
   for (const auto& operation : chain.operations()) in_place.push_back(operation.in_place);
   EXPECT_EQ(in_place, (std::vector<bool>{false, true, false, true, true, false, false}))
       << "the backward pass of tanh reads its output";
-  EXPECT_EQ(chain.slots().size(), 2U);
+  EXPECT_EQ(chain.block_sizes().size(), 2U);
   const auto fork = plan("dense 8; residual(relu; dense 8); dense 2", {4});
   EXPECT_FALSE(fork.operations()[1].in_place) << "the sum reads the input of relu too";
   EXPECT_TRUE(fork.operations()[3].in_place);
