@@ -216,28 +216,30 @@ core::DealOptions ChaosJob::deal() const {
   return deal;
 }
 
-core::Update ChaosJob::update(std::size_t slot, core::Step step, std::size_t samples) const {
+core::Update ChaosJob::update(std::size_t incarnation_index, core::Step step,
+                              std::size_t samples) const {
   core::Update update;
   update.samples = static_cast<std::uint32_t>(samples);
-  update.loss = Random::stream(scenario_.seed, slot, step).real();
+  update.loss = Random::stream(scenario_.seed, incarnation_index, step).real();
   // The barrier becomes tighter for some steps, and looser for others.
   if (barrier::moves_with_descent(scenario_.barrier))
     update.descent = barrier::Descent{1, step / 4 % 2 == 0 ? -1.0 : 1.0};
   auto values = core::Buffer::make<double>(4);
-  const auto number = static_cast<double>(1009 * slot + step + 1);
+  const auto number = static_cast<double>(1009 * incarnation_index + step + 1);
   std::ranges::copy(std::array{1.0, static_cast<double>(step + 1), number, number},
                     values->as<double>().begin());
   const std::shared_ptr<const core::Buffer> shared = std::move(values);
-  const auto rows = std::make_shared<const std::vector<std::uint32_t>>(
-      std::initializer_list<std::uint32_t>{static_cast<std::uint32_t>(slot), incarnations_max});
+  const auto rows =
+      std::make_shared<const std::vector<std::uint32_t>>(std::initializer_list<std::uint32_t>{
+          static_cast<std::uint32_t>(incarnation_index), incarnations_max});
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
     update.parts.push_back({r, {shared, 0, 4, rows}});
   return update;
 }
 
-core::EarlyParts ChaosJob::parts(std::size_t slot, core::Step step, std::size_t samples,
-                                 std::size_t bucket) const {
-  core::EarlyParts early{buckets_.at(bucket).first, update(slot, step, samples)};
+core::EarlyParts ChaosJob::parts(std::size_t incarnation_index, core::Step step,
+                                 std::size_t samples, std::size_t bucket) const {
+  core::EarlyParts early{buckets_.at(bucket).first, update(incarnation_index, step, samples)};
   std::erase_if(early.update.parts,
                 [&](const core::Update::Part& part) { return part.range < early.first; });
   return early;

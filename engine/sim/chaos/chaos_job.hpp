@@ -30,15 +30,17 @@ class ChaosJob {
   [[nodiscard]] const std::vector<core::RangeRows>& plan() const noexcept { return plan_; }
 
   /// Returns the update of the step after `step`, which has `samples` samples, of the incarnation
-  /// with slot `slot`. In every range it adds 1 to the incarnation's count of steps, and the step's
-  /// number to its sum of steps. It also changes the last row of the range, which depends on the
-  /// order of all updates.
-  [[nodiscard]] core::Update update(std::size_t slot, core::Step step, std::size_t samples) const;
+  /// with index `incarnation_index`. In every range it adds 1 to the incarnation's count of steps,
+  /// and the step's number to its sum of steps. It also changes the last row of the range, which
+  /// depends on the order of all updates.
+  [[nodiscard]] core::Update update(std::size_t incarnation_index, core::Step step,
+                                    std::size_t samples) const;
   /// The buckets in which workers give their updates; empty if they give whole ones.
   [[nodiscard]] const std::vector<core::Bucket>& buckets() const noexcept { return buckets_; }
-  /// Returns the parts of update(slot, step, samples) from the first range of bucket `bucket` on.
-  [[nodiscard]] core::EarlyParts parts(std::size_t slot, core::Step step, std::size_t samples,
-                                       std::size_t bucket) const;
+  /// Returns the parts of update(incarnation_index, step, samples) from the first range of bucket
+  /// `bucket` on.
+  [[nodiscard]] core::EarlyParts parts(std::size_t incarnation_index, core::Step step,
+                                       std::size_t samples, std::size_t bucket) const;
 
  private:
   Scenario scenario_;

@@ -27,12 +27,12 @@ void ChaosRun::begin_incarnation(NodeId id, bool is_initial) {
   for (NodeId other = 0; other < nodes_max; ++other)
     if (other != id && machines_[other].running) seeds.push_back(other);
   auto core = std::make_unique<MemberCore>(job_.options(self, is_initial, std::move(seeds)));
-  const auto slot = checker_.on_incarnation_started(self, core.get());
-  if (!slot) return;
+  const auto incarnation_index = checker_.on_incarnation_started(self, core.get());
+  if (!incarnation_index) return;
   machine.core = std::move(core);
   machine.incarnation = self.incarnation;
-  machine.slot = *slot;
-  machine.random = Random::stream(scenario_.seed, 2, *slot);
+  machine.incarnation_index = *incarnation_index;
+  machine.random = Random::stream(scenario_.seed, 2, *incarnation_index);
   machine.running = true;
   machine.dies_after_effects.reset();
   std::ranges::fill(machine.last_alive, std::pair{core::Incarnation{0}, Time{}});
@@ -163,17 +163,19 @@ void ChaosRun::handle_at(Machine& machine, Event& event) {
         core.on_input(context, core::PlanResult{event.step, job_.plan()});
         break;
       case Event::Kind::parts:
-        core.on_input(context,
-                      core::PartsResult{event.step, job_.parts(machine.slot, event.step,
-                                                               checker_.samples().batch_size(
-                                                                   machine.slot, event.step),
-                                                               event.bucket)});
+        core.on_input(
+            context,
+            core::PartsResult{event.step, job_.parts(machine.incarnation_index, event.step,
+                                                     checker_.samples().batch_size(
+                                                         machine.incarnation_index, event.step),
+                                                     event.bucket)});
         break;
       default:
         core.on_input(context,
-                      core::ComputeResult{event.step, job_.update(machine.slot, event.step,
-                                                                  checker_.samples().batch_size(
-                                                                      machine.slot, event.step))});
+                      core::ComputeResult{event.step,
+                                          job_.update(machine.incarnation_index, event.step,
+                                                      checker_.samples().batch_size(
+                                                          machine.incarnation_index, event.step))});
     }
   });
 }
@@ -231,7 +233,7 @@ void ChaosRun::execute(NodeId id, const core::Compute& compute) {
 /// handed in the whole.
 void ChaosRun::execute(NodeId id, const core::CutShort& cut) {
   Machine& machine = machines_[id];
-  const std::size_t samples = checker_.samples().batch_size(machine.slot, cut.step);
+  const std::size_t samples = checker_.samples().batch_size(machine.incarnation_index, cut.step);
   if (samples == 0) return;
   checker_.shorten_batch(id, cut.step, 1 + machine.random.below(samples));
   schedule_update(id, cut.step, static_cast<double>(scenario_.compute.count()) / 8);

@@ -62,8 +62,8 @@ struct Machine {
   std::unique_ptr<MemberCore> core;
   Random random{0};
   core::Incarnation incarnation = 0;
-  /// The incarnation's slot, as in InvariantChecker.
-  std::size_t slot = 0;
+  /// The incarnation's index, as in InvariantChecker.
+  std::size_t incarnation_index = 0;
   bool running = false;
   bool frozen = false;
   /// When the last of the active freezes ends.

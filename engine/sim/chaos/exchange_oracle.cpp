@@ -82,9 +82,10 @@ class OwnersOracle : public ExchangeOracle {
 class OwnershipOracle final : public OwnersOracle<core::OwnershipExchange> {
  public:
   /// Also counts the queued pushes, which wait for their round.
-  core::Step count_held(const MemberCore& member, RangeId range, std::size_t slot,
+  core::Step count_held(const MemberCore& member, RangeId range, std::size_t incarnation_index,
                         const core::Member& worker, core::Step first) const override {
-    const core::Step applied = ExchangeOracle::count_held(member, range, slot, worker, first);
+    const core::Step applied =
+        ExchangeOracle::count_held(member, range, incarnation_index, worker, first);
     const auto& queued_pushes = replica(member).shard().queued_pushes(range);
     if (queued_pushes.empty()) return applied;
     return applied + static_cast<core::Step>(std::ranges::count_if(
@@ -156,8 +157,8 @@ class BroadcastOracle final : public WholeModelsOracle<core::BroadcastExchange> 
     return !exchange(member).has_copy(range) || !exchange(first).has_copy(range) ||
            !difference(member, first, range).empty();
   }
-  /// Copies apply updates in different orders, so the elements after the incarnations' slots, which
-  /// depend on the order of all updates, may differ.
+  /// Copies apply updates in different orders, so the elements after those of the incarnations,
+  /// which depend on the order of all updates, may differ.
   std::string_view difference(const MemberCore& a, const MemberCore& b,
                               RangeId range) const override {
     if (!std::ranges::equal(values(a, range).first(2 * incarnations_max),
@@ -317,9 +318,10 @@ class AllreduceOracle final : public RoundsOracle<core::AllreduceExchange> {
 
 }  // namespace
 
-core::Step ExchangeOracle::count_held(const MemberCore& member, RangeId range, std::size_t slot,
-                                      const core::Member&, core::Step) const {
-  return static_cast<core::Step>(values(member, range)[2 * slot]);
+core::Step ExchangeOracle::count_held(const MemberCore& member, RangeId range,
+                                      std::size_t incarnation_index, const core::Member&,
+                                      core::Step) const {
+  return static_cast<core::Step>(values(member, range)[2 * incarnation_index]);
 }
 
 std::unique_ptr<const ExchangeOracle> make_oracle(std::string_view exchange) {

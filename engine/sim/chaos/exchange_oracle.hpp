@@ -41,12 +41,12 @@ class ExchangeOracle {
                                                        core::RangeId range) const = 0;
   [[nodiscard]] virtual Version version(const MemberCore& member, core::RangeId range) const = 0;
   /// True if each holder must have every update that counts, once and whole: then element 2 *
-  /// `slot` of a range is the number of the slot's updates in it.
+  /// `incarnation_index` of a range is the number of the incarnation's updates in it.
   [[nodiscard]] virtual bool has_whole_updates() const { return true; }
   /// True if holders mix their elements by push-sum, so only the sums over all holders are known.
   [[nodiscard]] virtual bool has_push_sums() const { return false; }
   /// True if each holder's elements are a mean of those of workers: then it has no more updates of
-  /// a slot than the slot's worker has made.
+  /// an incarnation than its worker has made.
   [[nodiscard]] virtual bool has_means() const { return false; }
   /// Returns how many of a worker's last steps that count may be missing from the copies of others;
   /// if the worker dies, they may be missing for ever.
@@ -71,10 +71,10 @@ class ExchangeOracle {
   /// Returns the push-sum weight of the member's elements.
   [[nodiscard]] virtual double weight(const MemberCore&, core::RangeId) const { return 1; }
   /// Returns how many steps of `worker` the member has in the range. The worker's incarnation has
-  /// the slot `slot` and began at step `first`.
+  /// the index `incarnation_index` and began at step `first`.
   [[nodiscard]] virtual core::Step count_held(const MemberCore& member, core::RangeId range,
-                                              std::size_t slot, const core::Member& worker,
-                                              core::Step first) const;
+                                              std::size_t incarnation_index,
+                                              const core::Member& worker, core::Step first) const;
   /// Returns true if updates are on their way that `member` lacks and `first`, the first holder,
   /// has.
   [[nodiscard]] virtual bool is_behind(const MemberCore& member, const MemberCore& first,

@@ -25,10 +25,10 @@ std::optional<std::size_t> InvariantChecker::on_incarnation_started(core::Member
                                                                     const MemberCore* core) {
   if (incarnations_.size() == incarnations_max) return std::nullopt;
   NodeState& node_state = nodes_[member.id];
-  node_state = {.core = core, .slot = incarnations_.size()};
+  node_state = {.core = core, .incarnation_index = incarnations_.size()};
   node_state.checked_ranges.resize(scenario_.ranges);
   incarnations_.push_back({.member = member});
-  return node_state.slot;
+  return node_state.incarnation_index;
 }
 
 void InvariantChecker::on_incarnation_ended(NodeId id) { nodes_[id].core = nullptr; }
@@ -37,17 +37,17 @@ void InvariantChecker::report_violation(const std::string& what) {
   if (violation_.empty()) violation_ = what;
 }
 
-std::string InvariantChecker::incarnation_name(std::size_t slot) const {
-  const core::Member& member = incarnations_[slot].member;
+std::string InvariantChecker::incarnation_name(std::size_t incarnation_index) const {
+  const core::Member& member = incarnations_[incarnation_index].member;
   return std::to_string(member.id) + " (incarnation " + std::to_string(member.incarnation) + ")";
 }
 
-std::optional<std::size_t> InvariantChecker::slot_of(NodeId id,
-                                                     core::Incarnation incarnation) const {
-  for (std::size_t slot = incarnations_.size(); slot-- > 0;)
-    if (incarnations_[slot].member.id == id &&
-        incarnations_[slot].member.incarnation == incarnation)
-      return slot;
+std::optional<std::size_t> InvariantChecker::incarnation_index_of(
+    NodeId id, core::Incarnation incarnation) const {
+  for (std::size_t incarnation_index = incarnations_.size(); incarnation_index-- > 0;)
+    if (incarnations_[incarnation_index].member.id == id &&
+        incarnations_[incarnation_index].member.incarnation == incarnation)
+      return incarnation_index;
   return std::nullopt;
 }
 
@@ -102,11 +102,12 @@ bool InvariantChecker::is_other_running(NodeId id, const core::Configuration& co
     return asked.answer && asked.answer->step == core::not_begun;
   };
   return std::ranges::any_of(configuration.members, [&](const core::Member& member) {
-    const auto slot = slot_of(member.id, member.incarnation);
-    if (!member.works || member.id == id || !slot) return false;
-    if (!incarnations_[*slot].begun || incarnations_[*slot].done) return false;
+    const auto incarnation_index = incarnation_index_of(member.id, member.incarnation);
+    if (!member.works || member.id == id || !incarnation_index) return false;
+    if (!incarnations_[*incarnation_index].begun || incarnations_[*incarnation_index].done)
+      return false;
     const auto& all = nodes_[id].draw.asked;
-    const auto asked = std::ranges::find(all, *slot, &AskedWorker::slot);
+    const auto asked = std::ranges::find(all, *incarnation_index, &AskedWorker::incarnation_index);
     return asked == all.end() || !said_not_begun(*asked);
   });
 }
@@ -116,7 +117,7 @@ bool InvariantChecker::is_other_running(NodeId id, const core::Configuration& co
 void InvariantChecker::follow_worker(NodeId id, NodeState& node_state) {
   const core::Worker* worker = node_state.core->role<core::Training>().worker();
   if (worker == nullptr || !worker->begun()) return;
-  IncarnationProgress& incarnation = incarnations_[node_state.slot];
+  IncarnationProgress& incarnation = incarnations_[node_state.incarnation_index];
   incarnation.had_begun = incarnation.begun;
   if (!incarnation.begun) {
     incarnation.begun = true;
@@ -128,14 +129,14 @@ void InvariantChecker::follow_worker(NodeId id, NodeState& node_state) {
   incarnation.done = worker->is_done();
   incarnation.finished = node_state.core->role<core::Training>().is_done();
   for (core::RangeId r = 0; !oracle_->has_whole_updates() && r < scenario_.ranges; ++r)
-    expect_held(node_state.slot, r, oracle_->step_written(*node_state.core));
+    expect_held(node_state.incarnation_index, r, oracle_->step_written(*node_state.core));
   if (worker->step() == incarnation.reached) return;
   if (worker->step() != incarnation.reached + 1)
     report_violation("worker " + std::to_string(id) + " has skipped a step");
   incarnation.reached = worker->step();
   ++steps_;
   for (core::RangeId r = 0; oracle_->has_whole_updates() && r < scenario_.ranges; ++r)
-    expect_held(node_state.slot, r, incarnation.reached);
+    expect_held(node_state.incarnation_index, r, incarnation.reached);
 }
 
 const InvariantChecker::MemberCore* InvariantChecker::full_owner(
@@ -157,30 +158,32 @@ bool InvariantChecker::is_full_holder(NodeId id, core::RangeId range) const {
 
 /// Counts the steps of an incarnation whose updates a node has applied to a range, or keeps until
 /// their round.
-Step InvariantChecker::count_held(const MemberCore& core, std::size_t slot,
+Step InvariantChecker::count_held(const MemberCore& core, std::size_t incarnation_index,
                                   core::RangeId range) const {
-  const IncarnationProgress& incarnation = incarnations_[slot];
-  return oracle_->count_held(core, range, slot, incarnation.member, incarnation.first_step);
+  const IncarnationProgress& incarnation = incarnations_[incarnation_index];
+  return oracle_->count_held(core, range, incarnation_index, incarnation.member,
+                             incarnation.first_step);
 }
 
-/// Records that the push of `step` of the slot's worker was acknowledged, and checks that every
-/// full owner holds it.
-void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step step) {
-  Step& known = acknowledged(slot, range);
-  if (step <= known || !incarnations_[slot].begun) return;
+/// Records that the push of `step` of the incarnation's worker was acknowledged, and checks that
+/// every full owner holds it.
+void InvariantChecker::expect_held(std::size_t incarnation_index, core::RangeId range, Step step) {
+  Step& known = acknowledged(incarnation_index, range);
+  if (step <= known || !incarnations_[incarnation_index].begun) return;
   known = step;
   // If updates are not whole, only ledgers show which steps a node holds. A ledger has only the
   // last incarnation of a worker, and an earlier incarnation may learn late what was acknowledged.
-  const core::Member& worker = incarnations_[slot].member;
+  const core::Member& worker = incarnations_[incarnation_index].member;
   if (!oracle_->has_whole_updates() && !latest()->contains(worker.id, worker.incarnation)) return;
   std::size_t count = 0;
   for (const core::RangeOwner& owner : holders(*latest(), range)) {
     const MemberCore* core = full_owner(range, owner);
     if (core == nullptr) continue;
     ++count;
-    if (count_held(*core, slot, range) + steps_ahead(slot, owner.id) <
-        step - incarnations_[slot].first_step)
-      report_violation("step " + std::to_string(step) + " of worker " + incarnation_name(slot) +
+    if (count_held(*core, incarnation_index, range) + steps_ahead(incarnation_index, owner.id) <
+        step - incarnations_[incarnation_index].first_step)
+      report_violation("step " + std::to_string(step) + " of worker " +
+                       incarnation_name(incarnation_index) +
                        " was acknowledged and is not in range " + std::to_string(range) +
                        " at node " + std::to_string(owner.id));
   }
@@ -188,9 +191,10 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
     report_violation("range " + std::to_string(range) + " has no full owner");
 }
 
-/// Returns how many of the last steps of a slot's worker a node may lack.
-Step InvariantChecker::steps_ahead(std::size_t slot, NodeId id) const {
-  return nodes_[id].slot == slot ? oracle_->own_steps_unread() : oracle_->steps_ahead();
+/// Returns how many of the last steps of an incarnation's worker a node may lack.
+Step InvariantChecker::steps_ahead(std::size_t incarnation_index, NodeId id) const {
+  return nodes_[id].incarnation_index == incarnation_index ? oracle_->own_steps_unread()
+                                                           : oracle_->steps_ahead();
 }
 
 /// Checks that a holder's copy of a range is equal to those of all holders that are at its round.
@@ -215,19 +219,22 @@ void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hol
   const auto value = oracle_->values(*nodes_[id].core, range);
   if (oracle_->has_means()) expect_means(id, range, value);
   if (!oracle_->has_whole_updates()) return;
-  for (std::size_t slot = 0; slot < incarnations_.size(); ++slot) {
-    const auto count = static_cast<Step>(value[2 * slot]);
-    const IncarnationProgress& incarnation = incarnations_[slot];
-    if (count == 0 && acknowledged(slot, range) == 0) continue;
-    if (value[2 * slot + 1] != sum_of_steps(incarnation.first_step, count))
+  for (std::size_t incarnation_index = 0; incarnation_index < incarnations_.size();
+       ++incarnation_index) {
+    const auto count = static_cast<Step>(value[2 * incarnation_index]);
+    const IncarnationProgress& incarnation = incarnations_[incarnation_index];
+    if (count == 0 && acknowledged(incarnation_index, range) == 0) continue;
+    if (value[2 * incarnation_index + 1] != sum_of_steps(incarnation.first_step, count))
       report_violation("range " + std::to_string(range) + " at node " + std::to_string(id) +
-                       " does not hold each step of worker " + incarnation_name(slot) + " once");
-    if (must_hold &&
-        incarnation.first_step + count_held(*nodes_[id].core, slot, range) + steps_ahead(slot, id) <
-            acknowledged(slot, range))
+                       " does not hold each step of worker " + incarnation_name(incarnation_index) +
+                       " once");
+    if (must_hold && incarnation.first_step +
+                             count_held(*nodes_[id].core, incarnation_index, range) +
+                             steps_ahead(incarnation_index, id) <
+                         acknowledged(incarnation_index, range))
       report_violation("range " + std::to_string(range) + " at node " + std::to_string(id) +
-                       " has lost step " + std::to_string(acknowledged(slot, range)) +
-                       " of worker " + incarnation_name(slot));
+                       " has lost step " + std::to_string(acknowledged(incarnation_index, range)) +
+                       " of worker " + incarnation_name(incarnation_index));
   }
 }
 
@@ -235,14 +242,16 @@ void InvariantChecker::check_range(NodeId id, core::RangeId range, bool must_hol
 /// that does not count yet.
 void InvariantChecker::expect_means(NodeId id, core::RangeId range, std::span<const double> value) {
   constexpr double rounding = 1e-9;
-  for (std::size_t slot = 0; slot < incarnations_.size(); ++slot) {
-    const IncarnationProgress& incarnation = incarnations_[slot];
+  for (std::size_t incarnation_index = 0; incarnation_index < incarnations_.size();
+       ++incarnation_index) {
+    const IncarnationProgress& incarnation = incarnations_[incarnation_index];
     const auto made = static_cast<double>(
         incarnation.begun ? incarnation.reached - incarnation.first_step + 1 : 0);
-    if (value[2 * slot] < -rounding || value[2 * slot] > made + rounding)
+    if (value[2 * incarnation_index] < -rounding || value[2 * incarnation_index] > made + rounding)
       report_violation("range " + std::to_string(range) + " at node " + std::to_string(id) +
-                       " has " + print_number(value[2 * slot]) + " updates of worker " +
-                       incarnation_name(slot) + ", which has made " + print_number(made));
+                       " has " + print_number(value[2 * incarnation_index]) +
+                       " updates of worker " + incarnation_name(incarnation_index) +
+                       ", which has made " + print_number(made));
   }
 }
 
@@ -286,8 +295,8 @@ void InvariantChecker::expect_primary(NodeId id, core::RangeId range, core::Epoc
 void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
                                      const core::Ack& ack) {
   expect_primary(id, ack.range, ack.owner_epoch, "acknowledges");
-  if (const auto slot = slot_of(envelope.to, ack.incarnation))
-    expect_held(*slot, ack.range, ack.step);
+  if (const auto incarnation_index = incarnation_index_of(envelope.to, ack.incarnation))
+    expect_held(*incarnation_index, ack.range, ack.step);
 }
 
 void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
@@ -328,9 +337,12 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
     draw.expected = barrier::seen_workers(scenario_.barrier, other_worker_count(*configuration));
   }
   const auto* other = configuration->find(envelope.to);
-  const auto slot = other != nullptr ? slot_of(other->id, other->incarnation) : std::nullopt;
-  if (slot && std::ranges::find(draw.asked, *slot, &AskedWorker::slot) == draw.asked.end())
-    draw.asked.push_back({*slot, incarnations_[*slot].begun, std::nullopt});
+  const auto incarnation_index =
+      other != nullptr ? incarnation_index_of(other->id, other->incarnation) : std::nullopt;
+  if (incarnation_index && std::ranges::find(draw.asked, *incarnation_index,
+                                             &AskedWorker::incarnation_index) == draw.asked.end())
+    draw.asked.push_back(
+        {*incarnation_index, incarnations_[*incarnation_index].begun, std::nullopt});
 }
 
 /// Checks that the answered step is not beyond the worker's. The answered step may be lower,
@@ -338,19 +350,20 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
 /// nothing. So "has not begun" is false only if the worker had begun before it was asked.
 void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
                                      const core::StepAnswer& answer) {
-  const std::size_t slot = nodes_[id].slot;
-  const IncarnationProgress& incarnation = incarnations_[slot];
-  if (answer.step != core::not_begun && !has_reached(slot, answer.step))
-    report_violation("worker " + incarnation_name(slot) + " says that it is at " +
+  const std::size_t incarnation_index = nodes_[id].incarnation_index;
+  const IncarnationProgress& incarnation = incarnations_[incarnation_index];
+  if (answer.step != core::not_begun && !has_reached(incarnation_index, answer.step))
+    report_violation("worker " + incarnation_name(incarnation_index) + " says that it is at " +
                      std::to_string(answer.step) + ", and is at " +
                      std::to_string(incarnation.reached));
   Draw& draw = nodes_[envelope.to].draw;
   if (draw.number != answer.draw) return;
-  const auto asked = std::ranges::find(draw.asked, slot, &AskedWorker::slot);
+  const auto asked =
+      std::ranges::find(draw.asked, incarnation_index, &AskedWorker::incarnation_index);
   if (asked == draw.asked.end()) return;
   asked->answer = answer;
   if (answer.step == core::not_begun && asked->had_begun)
-    report_violation("worker " + incarnation_name(slot) +
+    report_violation("worker " + incarnation_name(incarnation_index) +
                      " says that it has not begun, and is at " +
                      std::to_string(incarnation.reached));
 }

@@ -1,7 +1,7 @@
 /// Checks the invariants of a simulated replicated job after every event. The updates of the job
 /// are integers (see chaos_job.hpp), so sums are exact.
 ///
-/// In every range, every incarnation of every worker has a slot of two numbers: how many of its
+/// In every range, every incarnation of every worker has two numbers: how many of its
 /// steps the range holds, and the sum of the numbers of these steps. Because steps rise by one, the
 /// two show exactly which steps the range holds, and whether it holds one twice. Two more numbers
 /// of the range show the order of all updates. The invariants:
@@ -53,14 +53,14 @@ class InvariantChecker {
   /// `deal` says how the job deals its samples.
   InvariantChecker(const Scenario& scenario, const core::DealOptions& deal);
 
-  /// Registers a new incarnation of a node. Returns its slot, or nothing if there are
+  /// Registers a new incarnation of a node. Returns its index, or nothing if there are
   /// `incarnations_max` already. Requires: `core` lives until on_incarnation_ended() or until the
   /// node's next incarnation is registered.
   std::optional<std::size_t> on_incarnation_started(core::Member member, const MemberCore* core);
   /// Registers that the node's incarnation has ended.
   void on_incarnation_ended(NodeId id);
   /// Registers that the node was told to leave, after which its worker ends early.
-  void on_leave(NodeId id) { incarnations_[nodes_[id].slot].leaves = true; }
+  void on_leave(NodeId id) { incarnations_[nodes_[id].incarnation_index].leaves = true; }
 
   /// Call after each event of a node, before its effects are executed.
   void on_event(NodeId id);
@@ -70,7 +70,7 @@ class InvariantChecker {
   void on_compute(NodeId id, const core::Compute& compute);
   /// The worker of the node hands in only the first `samples` samples of the step after `step`.
   void shorten_batch(NodeId id, core::Step step, std::size_t samples) {
-    samples_.shorten(nodes_[id].slot, step, samples);
+    samples_.shorten(nodes_[id].incarnation_index, step, samples);
   }
 
   /// Checks that all owners of a range hold the same state. Call when all faults have ended and no
@@ -126,19 +126,19 @@ class InvariantChecker {
   /// the worker uses it, because a partitioned coordinator may send permissions that workers do not
   /// receive any more.
   struct Permission {
-    /// The slot of the coordinator's incarnation.
-    std::size_t coordinator_slot;
+    /// The index of the coordinator's incarnation.
+    std::size_t coordinator_index;
     core::Step step;
     /// The step at which the worker asks again: the next one, unless it runs for several steps.
     core::Step until;
-    /// The slots of the workers whose steps the coordinator saw then.
+    /// The indices of the incarnations of the workers whose steps the coordinator saw then.
     std::vector<std::size_t> view = {};
     /// Why these steps do not let the worker go on; empty if they do.
     std::string objection = {};
   };
   /// One worker that was asked in a draw, and its answer; absent before it answers.
   struct AskedWorker {
-    std::size_t slot;
+    std::size_t incarnation_index;
     /// True if the worker had begun when the question was sent.
     bool had_begun;
     std::optional<core::StepAnswer> answer;
@@ -168,7 +168,7 @@ class InvariantChecker {
   /// The incarnation that runs on a node, and what its last events have shown.
   struct NodeState {
     const MemberCore* core = nullptr;
-    std::size_t slot = 0;
+    std::size_t incarnation_index = 0;
     /// True if the core was a member after its last event.
     bool is_member = false;
     core::Epoch epoch = 0;
@@ -181,7 +181,8 @@ class InvariantChecker {
     /// The version of each range when it was last checked; absent if the node has none.
     std::vector<std::optional<ExchangeOracle::Version>> checked_ranges = {};
     Draw draw = {};
-    /// The slots of the workers by whose steps the node's worker passed its last barrier.
+    /// The indices of the incarnations of the workers by whose steps the node's worker passed its
+    /// last barrier.
     std::vector<std::size_t> view = {};
     /// By receiver and traffic class.
     std::vector<SentSequences> sent = std::vector<SentSequences>(std::size_t{2} * nodes_max);
@@ -189,11 +190,12 @@ class InvariantChecker {
 
   /// Records a violation, unless there was one before.
   void report_violation(const std::string& what);
-  [[nodiscard]] std::string incarnation_name(std::size_t slot) const;
-  [[nodiscard]] std::optional<std::size_t> slot_of(NodeId id, core::Incarnation incarnation) const;
-  /// The last step of the slot's worker that is known to be acknowledged for the range.
-  [[nodiscard]] core::Step& acknowledged(std::size_t slot, core::RangeId range) {
-    return acknowledged_[range * incarnations_max + slot];
+  [[nodiscard]] std::string incarnation_name(std::size_t incarnation_index) const;
+  [[nodiscard]] std::optional<std::size_t> incarnation_index_of(
+      NodeId id, core::Incarnation incarnation) const;
+  /// The last step of the incarnation's worker that is known to be acknowledged for the range.
+  [[nodiscard]] core::Step& acknowledged(std::size_t incarnation_index, core::RangeId range) {
+    return acknowledged_[range * incarnations_max + incarnation_index];
   }
   /// Returns nullptr if no node has adopted a configuration of `epoch`.
   [[nodiscard]] const core::Configuration* configuration_of(core::Epoch epoch) const {
@@ -207,10 +209,10 @@ class InvariantChecker {
   void check_range(NodeId id, core::RangeId range, bool must_hold);
   void expect_means(NodeId id, core::RangeId range, std::span<const double> value);
   void check_round(NodeId id, core::RangeId range);
-  [[nodiscard]] core::Step steps_ahead(std::size_t slot, NodeId id) const;
-  [[nodiscard]] core::Step count_held(const MemberCore& core, std::size_t slot,
+  [[nodiscard]] core::Step steps_ahead(std::size_t incarnation_index, NodeId id) const;
+  [[nodiscard]] core::Step count_held(const MemberCore& core, std::size_t incarnation_index,
                                       core::RangeId range) const;
-  void expect_held(std::size_t slot, core::RangeId range, core::Step step);
+  void expect_held(std::size_t incarnation_index, core::RangeId range, core::Step step);
   void expect_own_updates(NodeId id, const core::Compute& compute);
   /// Returns false if the channel sends the message again.
   bool is_new(NodeState& node_state, const core::Envelope& envelope);
@@ -261,10 +263,10 @@ class InvariantChecker {
   [[nodiscard]] std::string why_below(const Draw& draw, core::Step floor) const;
   [[nodiscard]] static std::vector<std::size_t> view_of(const Draw& draw);
   /// Records that the coordinator `id` lets the worker of `to` go on.
-  void record_permission(NodeId id, NodeId to, std::size_t slot, const core::Proceed& proceed,
-                         const core::Configuration& configuration);
-  /// Returns the slots of the workers whose steps the coordinator `id` uses now for the worker of
-  /// `to`.
+  void record_permission(NodeId id, NodeId to, std::size_t incarnation_index,
+                         const core::Proceed& proceed, const core::Configuration& configuration);
+  /// Returns the indices of the incarnations of the workers whose steps the coordinator `id` uses
+  /// now for the worker of `to`.
   [[nodiscard]] std::vector<std::size_t> view_of_coordinator(
       NodeId id, NodeId to, const core::Configuration& configuration) const;
   /// Returns why the workers in `view` do not let a worker go on from `step`; empty if they do.
@@ -273,21 +275,21 @@ class InvariantChecker {
                                             const std::vector<std::size_t>& view, core::Step step,
                                             std::optional<core::Step> floor) const;
   [[nodiscard]] static std::size_t other_worker_count(const core::Configuration& configuration);
-  /// Returns true if the slot's worker has finished or is at `floor` or beyond.
-  [[nodiscard]] bool has_reached(std::size_t slot, core::Step floor) const;
+  /// Returns true if the incarnation's worker has finished or is at `floor` or beyond.
+  [[nodiscard]] bool has_reached(std::size_t incarnation_index, core::Step floor) const;
 
   Scenario scenario_;
   std::shared_ptr<const ExchangeOracle> oracle_;
   SampleChecker samples_;
-  /// By slot.
+  /// By incarnation index.
   std::vector<IncarnationProgress> incarnations_;
   std::vector<NodeState> nodes_;
   /// The configuration of each epoch, by epoch; null if no node has adopted one.
   std::vector<core::ConfigurationPtr> epochs_;
   std::vector<core::ConfigurationPtr> proposed_;
-  /// By range and slot; see acknowledged().
+  /// By range and incarnation index; see acknowledged().
   std::vector<core::Step> acknowledged_;
-  /// By slot of the worker; one permission for each coordinator that let it go on.
+  /// By incarnation index of the worker; one permission for each coordinator that let it go on.
   std::vector<std::vector<Permission>> permissions_;
   std::uint64_t steps_ = 0;
   std::uint64_t passes_ = 0;

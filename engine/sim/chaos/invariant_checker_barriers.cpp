@@ -11,8 +11,8 @@ namespace starling::sim {
 
 using core::Step;
 
-bool InvariantChecker::has_reached(std::size_t slot, Step floor) const {
-  const IncarnationProgress& incarnation = incarnations_[slot];
+bool InvariantChecker::has_reached(std::size_t incarnation_index, Step floor) const {
+  const IncarnationProgress& incarnation = incarnations_[incarnation_index];
   return incarnation.done || incarnation.reached >= floor;
 }
 
@@ -23,25 +23,27 @@ void InvariantChecker::on_plan(NodeId id, Step step) {
 }
 
 void InvariantChecker::check_begin(NodeId id, Step step) {
-  const std::size_t slot = nodes_[id].slot;
-  if (step == incarnations_[slot].first_step) return;  // no barrier stands before the first step
+  const std::size_t incarnation_index = nodes_[id].incarnation_index;
+  if (step == incarnations_[incarnation_index].first_step)
+    return;  // no barrier stands before the first step
   if (!scenario_.has_coordinator()) return check_pass(id, step);
   NodeState& node_state = nodes_[id];
   // A coordinator's permission to its own worker is not dispatched as a message.
   const auto& training = node_state.core->role<core::Training>();
   if (training.coordinator() != nullptr)
-    record_permission(id, id, slot, {step, training.worker()->run_end()},
+    record_permission(id, id, incarnation_index, {step, training.worker()->run_end()},
                       *node_state.configuration);
-  const auto permission = std::ranges::find_if(permissions_[slot], [&](const Permission& one) {
-    return one.step <= step && step < one.until &&
-           is_coordinator(incarnations_[one.coordinator_slot].member, node_state);
-  });
-  if (permission == permissions_[slot].end())
-    return report_violation("worker " + incarnation_name(slot) +
+  const auto permission =
+      std::ranges::find_if(permissions_[incarnation_index], [&](const Permission& one) {
+        return one.step <= step && step < one.until &&
+               is_coordinator(incarnations_[one.coordinator_index].member, node_state);
+      });
+  if (permission == permissions_[incarnation_index].end())
+    return report_violation("worker " + incarnation_name(incarnation_index) +
                             " goes on without the coordinator's permission");
   if (!permission->objection.empty())
-    report_violation("the coordinator lets worker " + incarnation_name(slot) + " go on from step " +
-                     std::to_string(step) + permission->objection);
+    report_violation("the coordinator lets worker " + incarnation_name(incarnation_index) +
+                     " go on from step " + std::to_string(step) + permission->objection);
   node_state.view = permission->view;
   passes_ += node_state.view.empty() ? 0 : 1;
 }
@@ -93,19 +95,21 @@ void InvariantChecker::see_all(NodeId id) {
   NodeState& node_state = nodes_[id];
   node_state.view.clear();
   for (const core::Member& member : node_state.configuration->members) {
-    const auto slot = slot_of(member.id, member.incarnation);
-    if (member.works && member.id != id && slot &&
+    const auto incarnation_index = incarnation_index_of(member.id, member.incarnation);
+    if (member.works && member.id != id && incarnation_index &&
         latest()->contains(member.id, member.incarnation))
-      node_state.view.push_back(*slot);
+      node_state.view.push_back(*incarnation_index);
   }
   ++passes_;
 }
 
-/// Returns the slots of the workers that have begun, as they have answered in the draw.
+/// Returns the indices of the incarnations of the workers that have begun, as they have answered in
+/// the draw.
 std::vector<std::size_t> InvariantChecker::view_of(const Draw& draw) {
   std::vector<std::size_t> view;
   for (const AskedWorker& asked : draw.asked)
-    if (asked.answer && asked.answer->step != core::not_begun) view.push_back(asked.slot);
+    if (asked.answer && asked.answer->step != core::not_begun)
+      view.push_back(asked.incarnation_index);
   return view;
 }
 
@@ -146,8 +150,8 @@ std::string InvariantChecker::why_not_pass_by_paces(const NodeState& node_state,
     // Workers that did not answer in time count as behind.
     if (i >= from.size() && paces[i].step == 0) continue;
     const auto is_answer = [&](const AskedWorker& asked) {
-      return i < from.size() && incarnations_[asked.slot].member.id == from[i] && asked.answer &&
-             asked.answer->step == paces[i].step &&
+      return i < from.size() && incarnations_[asked.incarnation_index].member.id == from[i] &&
+             asked.answer && asked.answer->step == paces[i].step &&
              asked.answer->pace.value_or(core::PaceReport{}).interval_ns ==
                  static_cast<std::uint64_t>(paces[i].interval.count());
     };
@@ -186,9 +190,9 @@ std::string InvariantChecker::why_not_pass(const Draw& draw, Step step,
 std::string InvariantChecker::why_below(const Draw& draw, Step floor) const {
   for (const AskedWorker& asked : draw.asked) {
     if (!asked.answer)
-      return " though worker " + incarnation_name(asked.slot) + " has not answered";
+      return " though worker " + incarnation_name(asked.incarnation_index) + " has not answered";
     if (asked.answer->step < floor)  // check_message() of the StepAnswer has checked the answer
-      return " though worker " + incarnation_name(asked.slot) + " was at " +
+      return " though worker " + incarnation_name(asked.incarnation_index) + " was at " +
              std::to_string(asked.answer->step);
   }
   return {};
@@ -208,13 +212,13 @@ std::size_t InvariantChecker::other_worker_count(const core::Configuration& conf
 
 void InvariantChecker::check_message(NodeId id, const core::Envelope&,
                                      const core::Arrived& arrived) {
-  const std::size_t slot = nodes_[id].slot;
+  const std::size_t incarnation_index = nodes_[id].incarnation_index;
   // The checker does not follow the last step of a member that was excluded in the same event.
   if (nodes_[id].core->state() != MemberCore::State::member) return;
-  if (arrived.step > incarnations_[slot].reached)
-    report_violation("worker " + incarnation_name(slot) + " says that it has arrived at " +
-                     std::to_string(arrived.step) + ", and is at " +
-                     std::to_string(incarnations_[slot].reached));
+  if (arrived.step > incarnations_[incarnation_index].reached)
+    report_violation("worker " + incarnation_name(incarnation_index) +
+                     " says that it has arrived at " + std::to_string(arrived.step) +
+                     ", and is at " + std::to_string(incarnations_[incarnation_index].reached));
 }
 
 /// Checks the report of a worker to a new coordinator: the worker must not report a step beyond its
@@ -222,18 +226,18 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope&,
 void InvariantChecker::check_message(NodeId id, const core::Envelope&,
                                      const core::WorkerStatus& status) {
   using enum core::WorkerStatus::Phase;
-  const std::size_t slot = nodes_[id].slot;
-  const IncarnationProgress& incarnation = incarnations_[slot];
+  const std::size_t incarnation_index = nodes_[id].incarnation_index;
+  const IncarnationProgress& incarnation = incarnations_[incarnation_index];
   const auto report_false_status = [&](const std::string& what) {
-    report_violation("worker " + incarnation_name(slot) + " says to the coordinator that it " +
-                     what);
+    report_violation("worker " + incarnation_name(incarnation_index) +
+                     " says to the coordinator that it " + what);
   };
   if (status.phase == entering && incarnation.had_begun) report_false_status("has not begun");
   if (status.phase == idle && incarnation.member.works) report_false_status("does not work");
   if ((status.phase == waiting || status.phase == ended) && status.step > incarnation.reached)
     report_false_status("is at " + std::to_string(status.step));
   if (status.phase == going && status.step != incarnation.first_step &&
-      std::ranges::none_of(permissions_[slot], [&](const Permission& one) {
+      std::ranges::none_of(permissions_[incarnation_index], [&](const Permission& one) {
         return one.step <= status.step && status.step < one.until;
       }))
     report_false_status("was let go from " + std::to_string(status.step));
@@ -242,35 +246,37 @@ void InvariantChecker::check_message(NodeId id, const core::Envelope&,
 /// Checks that the sender is the coordinator, and records its permission.
 void InvariantChecker::check_message(NodeId id, const core::Envelope& envelope,
                                      const core::Proceed& proceed) {
-  const auto slot = slot_of(envelope.to, envelope.packet.to.value_or(0));
+  const auto incarnation_index = incarnation_index_of(envelope.to, envelope.packet.to.value_or(0));
   const core::Configuration* configuration = configuration_of(envelope.epoch);
-  if (!slot || configuration == nullptr) return;
+  if (!incarnation_index || configuration == nullptr) return;
   if (configuration->coordinator != id)
-    report_violation("node " + std::to_string(id) + " lets worker " + incarnation_name(*slot) +
-                     " go on and is not the coordinator in epoch " +
-                     std::to_string(envelope.epoch));
+    report_violation(
+        "node " + std::to_string(id) + " lets worker " + incarnation_name(*incarnation_index) +
+        " go on and is not the coordinator in epoch " + std::to_string(envelope.epoch));
   if (nodes_[id].core == nullptr ||
       nodes_[id].core->role<core::Training>().coordinator() == nullptr)
     return;
-  record_permission(id, envelope.to, *slot, proceed, *configuration);
+  record_permission(id, envelope.to, *incarnation_index, proceed, *configuration);
 }
 
-void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t slot,
+void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t incarnation_index,
                                          const core::Proceed& proceed,
                                          const core::Configuration& configuration) {
   const Step step = proceed.step;
   const Step until = std::max(proceed.until, step + 1);
-  const std::size_t coordinator_slot = nodes_[id].slot;
-  auto permission =
-      std::ranges::find(permissions_[slot], coordinator_slot, &Permission::coordinator_slot);
-  if (permission == permissions_[slot].end())
-    permission = permissions_[slot].insert(permission, Permission{coordinator_slot, step, until});
+  const std::size_t coordinator_index = nodes_[id].incarnation_index;
+  auto permission = std::ranges::find(permissions_[incarnation_index], coordinator_index,
+                                      &Permission::coordinator_index);
+  if (permission == permissions_[incarnation_index].end())
+    permission = permissions_[incarnation_index].insert(permission,
+                                                        Permission{coordinator_index, step, until});
   else if (permission->step >= step || permission->until > step)
     return;  // the coordinator repeats a permission, or the worker runs
-  *permission = {coordinator_slot, step, until};
+  *permission = {coordinator_index, step, until};
   // The promise holds for the last step of a run, and so for all its steps.
   const auto floor = barrier::promised_floor(scenario_.barrier, until - 1);
-  if (!incarnations_[slot].begun) return;  // the message tells a new worker at which step to begin
+  if (!incarnations_[incarnation_index].begun)
+    return;  // the message tells a new worker at which step to begin
   if (barrier::always_passes(scenario_.barrier) || floor == Step{0}) return;
   if (!floor && barrier::needs_paces(scenario_.barrier)) return;  // only the coordinator knows them
   permission->view = view_of_coordinator(id, to, configuration);
@@ -294,7 +300,7 @@ std::vector<std::size_t> InvariantChecker::view_of_coordinator(
   const auto add = [&](core::MemberId other) {
     const core::Member* member = configuration.find(other);
     if (member == nullptr || !member->works || other == to) return;
-    const auto seen = slot_of(other, member->incarnation);
+    const auto seen = incarnation_index_of(other, member->incarnation);
     if (seen && std::ranges::find(view, *seen) == view.end()) view.push_back(*seen);
   };
   if (barrier::is_sampled(scenario_.barrier))
@@ -315,19 +321,20 @@ std::string InvariantChecker::why_not_proceed(const core::Configuration& configu
     return " after drawing " + std::to_string(view.size()) + " others, not " +
            std::to_string(expected);
   // The coordinator sees no step that is beyond the true one.
-  const auto is_counted = [&](std::size_t slot) {
-    return incarnations_[slot].begun && !incarnations_[slot].done;
+  const auto is_counted = [&](std::size_t incarnation_index) {
+    return incarnations_[incarnation_index].begun && !incarnations_[incarnation_index].done;
   };
   if (!floor) {
     std::vector<Step> seen;
-    for (const std::size_t slot : view)
-      seen.push_back(is_counted(slot) ? incarnations_[slot].reached : barrier::finished);
+    for (const std::size_t incarnation_index : view)
+      seen.push_back(is_counted(incarnation_index) ? incarnations_[incarnation_index].reached
+                                                   : barrier::finished);
     return barrier::admits(scenario_.barrier, step, seen) ? "" : " against its rule";
   }
-  for (const std::size_t slot : view)
-    if (incarnations_[slot].begun && !has_reached(slot, *floor))
-      return " though worker " + incarnation_name(slot) + " is at " +
-             std::to_string(incarnations_[slot].reached);
+  for (const std::size_t incarnation_index : view)
+    if (incarnations_[incarnation_index].begun && !has_reached(incarnation_index, *floor))
+      return " though worker " + incarnation_name(incarnation_index) + " is at " +
+             std::to_string(incarnations_[incarnation_index].reached);
   return {};
 }
 
@@ -335,15 +342,18 @@ std::string InvariantChecker::why_not_proceed(const core::Configuration& configu
 /// each worker in its view up to the step that the barrier promises.
 void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
   const NodeState& node_state = nodes_[id];
-  if (const std::string why = samples_.on_compute(node_state.slot, id, compute); !why.empty())
+  if (const std::string why = samples_.on_compute(node_state.incarnation_index, id, compute);
+      !why.empty())
     report_violation(why);
   if (!oracle_->has_whole_updates()) return;
   expect_own_updates(id, compute);
   const auto floor = barrier::promised_floor(scenario_.barrier, compute.step);
-  if (compute.step == incarnations_[node_state.slot].first_step || !floor || *floor == 0) return;
+  if (compute.step == incarnations_[node_state.incarnation_index].first_step || !floor ||
+      *floor == 0)
+    return;
   if (barrier::always_passes(scenario_.barrier)) return;
-  const auto expect_read = [&](std::size_t slot) {
-    const IncarnationProgress& incarnation = incarnations_[slot];
+  const auto expect_read = [&](std::size_t incarnation_index) {
+    const IncarnationProgress& incarnation = incarnations_[incarnation_index];
     const bool is_barrier = core::exchange_type(scenario_.exchange).is_barrier;
     const Step read = oracle_->step_read(*floor);
     const Step last_due =
@@ -351,27 +361,28 @@ void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
     if (!incarnation.begun || incarnation.first_step >= last_due) return;
     const auto count_due = static_cast<double>(last_due - incarnation.first_step);
     for (const core::Value& value : compute.values)
-      if (value.value.as<double>()[2 * slot] < count_due)
-        report_violation("worker " + std::to_string(id) + " reads range " +
-                         std::to_string(value.range) + " for step " +
-                         std::to_string(compute.step + 1) + " without step " +
-                         std::to_string(last_due) + " of worker " + incarnation_name(slot));
+      if (value.value.as<double>()[2 * incarnation_index] < count_due)
+        report_violation(
+            "worker " + std::to_string(id) + " reads range " + std::to_string(value.range) +
+            " for step " + std::to_string(compute.step + 1) + " without step " +
+            std::to_string(last_due) + " of worker " + incarnation_name(incarnation_index));
   };
-  for (const std::size_t slot : node_state.view) expect_read(slot);
+  for (const std::size_t incarnation_index : node_state.view) expect_read(incarnation_index);
 }
 
 void InvariantChecker::expect_own_updates(NodeId id, const core::Compute& compute) {
-  const std::size_t slot = nodes_[id].slot;
-  const Step made = compute.step - incarnations_[slot].first_step;
+  const std::size_t incarnation_index = nodes_[id].incarnation_index;
+  const Step made = compute.step - incarnations_[incarnation_index].first_step;
   const auto own = static_cast<double>(made);
   const auto least = static_cast<double>(made - std::min(made, oracle_->own_steps_unread()));
   for (const core::Value& value : compute.values)
-    if (const double read = value.value.as<double>()[2 * slot]; read < least || read > own)
+    if (const double read = value.value.as<double>()[2 * incarnation_index];
+        read < least || read > own)
       report_violation("worker " + std::to_string(id) + " reads range " +
                        std::to_string(value.range) + " for step " +
                        std::to_string(compute.step + 1) + " with " +
-                       print_number(value.value.as<double>()[2 * slot]) + " of its own " +
-                       print_number(own) + " updates");
+                       print_number(value.value.as<double>()[2 * incarnation_index]) +
+                       " of its own " + print_number(own) + " updates");
 }
 
 }  // namespace starling::sim

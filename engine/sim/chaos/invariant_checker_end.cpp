@@ -66,24 +66,26 @@ void InvariantChecker::expect_push_sums(core::RangeId range) {
     report_violation("the push-sum weights of range " + std::to_string(range) + " add up to " +
                      print_number(weights) + ", and " + print_number(begun) +
                      " workers have begun");
-  for (std::size_t slot = 0; is_complete && slot < incarnations_.size(); ++slot) {
-    const IncarnationProgress& incarnation = incarnations_[slot];
+  for (std::size_t incarnation_index = 0; is_complete && incarnation_index < incarnations_.size();
+       ++incarnation_index) {
+    const IncarnationProgress& incarnation = incarnations_[incarnation_index];
     const Step count = incarnation.reached - incarnation.first_step;
-    if (differ(sums[2 * slot], static_cast<double>(count)) ||
-        differ(sums[2 * slot + 1], sum_of_steps(incarnation.first_step, count)))
-      report_violation("range " + std::to_string(range) + " has " + print_number(sums[2 * slot]) +
-                       " updates of worker " + incarnation_name(slot) + ", which has made " +
+    if (differ(sums[2 * incarnation_index], static_cast<double>(count)) ||
+        differ(sums[2 * incarnation_index + 1], sum_of_steps(incarnation.first_step, count)))
+      report_violation("range " + std::to_string(range) + " has " +
+                       print_number(sums[2 * incarnation_index]) + " updates of worker " +
+                       incarnation_name(incarnation_index) + ", which has made " +
                        std::to_string(count));
   }
 }
 
 void InvariantChecker::expect_all_steps() {
   for (const core::Member& member : latest()->members) {
-    const std::size_t slot = nodes_[member.id].slot;
-    const IncarnationProgress& incarnation = incarnations_[slot];
+    const std::size_t incarnation_index = nodes_[member.id].incarnation_index;
+    const IncarnationProgress& incarnation = incarnations_[incarnation_index];
     if (member.works && incarnation.done && !incarnation.leaves &&
         incarnation.reached < scenario_.steps)
-      report_violation("worker " + incarnation_name(slot) + " has ended after step " +
+      report_violation("worker " + incarnation_name(incarnation_index) + " has ended after step " +
                        std::to_string(incarnation.reached) + " of " +
                        std::to_string(scenario_.steps));
   }
@@ -92,16 +94,20 @@ void InvariantChecker::expect_all_steps() {
 void InvariantChecker::expect_samples_taken_once() {
   std::vector<Step> held(incarnations_.size());
   // A ledger has only the last incarnation of a worker.
-  for (std::size_t slot = 0; !oracle_->has_whole_updates() && slot < held.size(); ++slot)
+  for (std::size_t incarnation_index = 0;
+       !oracle_->has_whole_updates() && incarnation_index < held.size(); ++incarnation_index)
     for (core::RangeId r = 0; r < scenario_.ranges; ++r)
-      held[slot] =
-          std::max(held[slot], acknowledged(slot, r) -
-                                   std::min(acknowledged(slot, r), incarnations_[slot].first_step));
+      held[incarnation_index] = std::max(held[incarnation_index],
+                                         acknowledged(incarnation_index, r) -
+                                             std::min(acknowledged(incarnation_index, r),
+                                                      incarnations_[incarnation_index].first_step));
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
     for (const core::RangeOwner& owner : holders(*latest(), r))
       if (const MemberCore* core = full_owner(r, owner))
-        for (std::size_t slot = 0; slot < held.size(); ++slot)
-          held[slot] = std::max(held[slot], count_held(*core, slot, r));
+        for (std::size_t incarnation_index = 0; incarnation_index < held.size();
+             ++incarnation_index)
+          held[incarnation_index] =
+              std::max(held[incarnation_index], count_held(*core, incarnation_index, r));
   const core::Deal* deal = nullptr;
   std::map<core::MemberId, core::DealReport> reports;
   for (const core::Member& member : latest()->members) {
@@ -136,7 +142,7 @@ void InvariantChecker::expect_samples_taken_once() {
     // The members may have changed since the deal.
     const MemberCore* core = nodes_[dealt.id].core;
     if (core == nullptr || core->self().incarnation != dealt.incarnation) continue;
-    const IncarnationProgress& incarnation = incarnations_[nodes_[dealt.id].slot];
+    const IncarnationProgress& incarnation = incarnations_[nodes_[dealt.id].incarnation_index];
     const std::uint64_t taken = reports[dealt.id].taken.value_or(0);
     // A worker that joins when the others have ended ends at once.
     if (expected && !incarnation.leaves && !incarnation.came_late && taken < *expected)

@@ -4,19 +4,19 @@
 
 namespace starling::sim {
 
-std::string SampleChecker::on_compute(std::size_t slot, core::MemberId worker,
+std::string SampleChecker::on_compute(std::size_t incarnation_index, core::MemberId worker,
                                       const core::Compute& compute) {
   const core::Step step = compute.step;
   const core::WorkShare& share = compute.share;
-  std::vector<models::DealtSample>& batch = batches_[{slot, step}];
+  std::vector<models::DealtSample>& batch = batches_[{incarnation_index, step}];
   if (share.taken) {
     share.order->batch_after(share.index, *share.taken, batch);
     if (batch.size() > compute.samples_max) batch.resize(compute.samples_max);
-    const auto last = last_.find(slot);
+    const auto last = last_.find(incarnation_index);
     std::uint64_t expected = 0;
     if (last != last_.end() && last->second.share.order == share.order)
-      expected = *last->second.share.taken + batch_size(slot, last->second.step);
-    last_[slot] = {step, share};
+      expected = *last->second.share.taken + batch_size(incarnation_index, last->second.step);
+    last_[incarnation_index] = {step, share};
     if (*share.taken != expected)
       return "worker " + std::to_string(worker) + " goes on after " + std::to_string(*share.taken) +
              " samples of its part, and has taken " + std::to_string(expected);
@@ -41,11 +41,11 @@ std::string SampleChecker::why_not_once(const std::vector<core::Step>& held, con
                                         const std::vector<models::Taken>& taken,
                                         std::size_t ended) const {
   std::vector<models::DealtSample> all;
-  std::size_t slot = 0;
+  std::size_t incarnation_index = 0;
   core::Step steps = 0;
   for (const auto& [key, batch] : batches_) {
-    if (std::exchange(slot, key.first) != key.first) steps = 0;
-    if (steps++ < held[slot]) all.insert(all.end(), batch.begin(), batch.end());
+    if (std::exchange(incarnation_index, key.first) != key.first) steps = 0;
+    if (steps++ < held[incarnation_index]) all.insert(all.end(), batch.begin(), batch.end());
   }
   std::uint64_t epochs = 0;
   if (!deal.workers.empty()) {

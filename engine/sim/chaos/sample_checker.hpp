@@ -20,20 +20,20 @@ class SampleChecker {
  public:
   explicit SampleChecker(const core::DealOptions& options) : options_(options), dealer_(options) {}
 
-  /// Records that the worker of an incarnation, which has the slot `slot`, computes `compute`.
-  /// Returns what is wrong with this; empty if nothing is. If workers hand in early, the samples
-  /// must be the next ones after those of the worker's last update.
-  [[nodiscard]] std::string on_compute(std::size_t slot, core::MemberId worker,
+  /// Records that the worker of an incarnation, which has the index `incarnation_index`, computes
+  /// `compute`. Returns what is wrong with this; empty if nothing is. If workers hand in early, the
+  /// samples must be the next ones after those of the worker's last update.
+  [[nodiscard]] std::string on_compute(std::size_t incarnation_index, core::MemberId worker,
                                        const core::Compute& compute);
   /// Records that the worker hands in only the first `samples` samples of the step after `step`.
   /// Requires: on_compute() was called.
-  void shorten(std::size_t slot, core::Step step, std::size_t samples) {
-    batches_.at({slot, step}).resize(samples);
+  void shorten(std::size_t incarnation_index, core::Step step, std::size_t samples) {
+    batches_.at({incarnation_index, step}).resize(samples);
   }
 
   /// Returns the number of samples of the step after `step`. Requires: on_compute() was called.
-  [[nodiscard]] std::size_t batch_size(std::size_t slot, core::Step step) const {
-    return batches_.at({slot, step}).size();
+  [[nodiscard]] std::size_t batch_size(std::size_t incarnation_index, core::Step step) const {
+    return batches_.at({incarnation_index, step}).size();
   }
 
   /// Returns the number of steps of the deal or, if workers hand in early, of samples, after which
@@ -49,9 +49,9 @@ class SampleChecker {
   [[nodiscard]] const core::Dealer& dealer() const noexcept { return dealer_; }
 
   /// Describes a sample that was taken twice, or that nobody took although nobody has died; empty
-  /// if there is none. `held` has, by slot, the number of steps of which an owner holds the update,
-  /// `deal` is the last deal, and `taken` what its workers have taken. `ended` is the number of
-  /// incarnations that died or were excluded while their worker was running.
+  /// if there is none. `held` has, by incarnation index, the number of steps of which an owner
+  /// holds the update, `deal` is the last deal, and `taken` what its workers have taken. `ended` is
+  /// the number of incarnations that died or were excluded while their worker was running.
   [[nodiscard]] std::string why_not_once(const std::vector<core::Step>& held,
                                          const core::Deal& deal,
                                          const std::vector<models::Taken>& taken,
@@ -61,10 +61,10 @@ class SampleChecker {
   core::DealOptions options_;
   /// Knows the first deal only.
   core::Dealer dealer_;
-  /// By slot and step: the samples of the step.
+  /// By incarnation index and step: the samples of the step.
   std::map<std::pair<std::size_t, core::Step>, std::vector<models::DealtSample>> batches_;
-  /// If workers hand in early, by slot: the last step that the worker has computed, and from where
-  /// in which deal.
+  /// If workers hand in early, by incarnation index: the last step that the worker has computed,
+  /// and from where in which deal.
   struct Computed {
     core::Step step = 0;
     core::WorkShare share;
