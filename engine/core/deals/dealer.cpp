@@ -93,11 +93,11 @@ bool Dealer::is_possible(const Deal& deal) const {
   return rest == 0 || deal.workers.empty();
 }
 
-bool Dealer::begin_report(const Configuration& configuration) {
-  return begin_report(configuration, {{configuration.members_since, 0}});
+bool Dealer::take_due_report(const Configuration& configuration) {
+  return take_due_report(configuration, {{configuration.members_since, 0}});
 }
 
-bool Dealer::begin_report(const Configuration& configuration, const CallForReports& call) {
+bool Dealer::take_due_report(const Configuration& configuration, const CallForReports& call) {
   if (call.next.epoch != configuration.members_since || call.next <= reported_) return false;
   reported_ = call.next;
   return true;
@@ -108,7 +108,7 @@ const std::shared_ptr<const models::SampleOrder>& Dealer::order() {
   return order_;
 }
 
-bool Dealer::asks_for_revision(MemberId worker, std::uint64_t taken) {
+bool Dealer::take_due_revision(MemberId worker, std::uint64_t taken) {
   if (!revises() || deal_->workers.size() < 2) return false;
   if (options_.by_samples) {
     const auto part = part_of(worker);
@@ -142,8 +142,8 @@ DealNumber Dealer::awaited(const Configuration& configuration) const {
   return std::max(called_, DealNumber{configuration.members_since, 0});
 }
 
-std::vector<WorkerProgress> Dealer::progress_of_gone(const Configuration& configuration,
-                                                     const std::vector<WorkerProgress>& progress) {
+std::vector<WorkerProgress> Dealer::progress_of_departed(
+    const Configuration& configuration, const std::vector<WorkerProgress>& progress) {
   for (const WorkerProgress& now : progress) {
     WorkerProgress& known = known_progress_.try_emplace(now.worker, now).first->second;
     known.step = std::max(known.step, now.step);

@@ -37,10 +37,11 @@ class Dealer {
 
   /// Returns true once for each epoch in which the members have changed: this member then sends the
   /// dealer a report.
-  [[nodiscard]] bool begin_report(const Configuration& configuration);
+  [[nodiscard]] bool take_due_report(const Configuration& configuration);
   /// Returns true once for each CallForReports of the dealer: this member then sends the dealer a
   /// report.
-  [[nodiscard]] bool begin_report(const Configuration& configuration, const CallForReports& call);
+  [[nodiscard]] bool take_due_report(const Configuration& configuration,
+                                     const CallForReports& call);
   /// Returns the number of the deal for which this member reported last.
   [[nodiscard]] DealNumber reported() const noexcept { return reported_; }
 
@@ -50,7 +51,7 @@ class Dealer {
   /// again each time after as many steps. If workers hand in early, it asks when at most a batch is
   /// left of its samples of the deal's first whole epoch and of what former deals left, or of its
   /// samples until the job ends: the others then share what slow workers have not taken.
-  [[nodiscard]] bool asks_for_revision(MemberId worker, std::uint64_t taken);
+  [[nodiscard]] bool take_due_revision(MemberId worker, std::uint64_t taken);
   /// On the dealer: returns the call that the request leads to. There is none if the deal is not
   /// the current one, if reports were called for already, or if many former deals are not taken
   /// completely.
@@ -59,7 +60,7 @@ class Dealer {
   /// Returns what a report says of the incarnations that are not in the configuration. `progress`
   /// is what the member's exchange knows; it may forget an incarnation when a later one writes, so
   /// the most that was known since the current deal counts.
-  [[nodiscard]] std::vector<WorkerProgress> progress_of_gone(
+  [[nodiscard]] std::vector<WorkerProgress> progress_of_departed(
       const Configuration& configuration, const std::vector<WorkerProgress>& progress);
 
   /// On the dealer: takes a member's report. Returns the new deal if all members have reported.

@@ -10,7 +10,7 @@ void Training::on_configuration(const Context& context, const ConfigurationPtr& 
   configuration_ = next;
   inform_exchange(context, former.get());
   inform_coordinator(context, former.get());
-  const bool deal_changes = dealer_ && dealer_->begin_report(*next);
+  const bool deal_changes = dealer_ && dealer_->take_due_report(*next);
   if (deal_changes && worker_) worker_->hold();
   inform_worker(context, former.get());
   if (deal_changes) report_deal(context);

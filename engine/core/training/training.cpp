@@ -151,7 +151,7 @@ void Training::report_deal(const Context& context) {
     report.nanoseconds = static_cast<std::uint64_t>(time.count());
     if (options_->deal.by_samples) report.samples_in_all = worker_->samples_taken();
   }
-  report.progress = dealer_->progress_of_gone(*configuration_, progress());
+  report.progress = dealer_->progress_of_departed(*configuration_, progress());
   context.send(Dealer::dealer_of(*configuration_), std::move(report));
 }
 
@@ -159,7 +159,7 @@ void Training::report_deal(const Context& context) {
 void Training::ask_for_revision(const Context& context) {
   if (!dealer_ || !worker_ || !dealer_->has_begun()) return;
   if (worker_->steps_begun().value_or(0) >= worker_->options().last_step) return;
-  if (dealer_->asks_for_revision(self_.id, worker_->dealt_taken().value_or(0)))
+  if (dealer_->take_due_revision(self_.id, worker_->dealt_taken().value_or(0)))
     context.send(Dealer::dealer_of(*configuration_), RevisionRequest{dealer_->deal().number});
 }
 
@@ -236,7 +236,7 @@ bool Training::on(const Context& context, MemberId, const RevisionRequest& reque
 }
 
 bool Training::on(const Context& context, MemberId, const CallForReports& call) {
-  if (!dealer_ || !dealer_->begin_report(*configuration_, call)) return true;
+  if (!dealer_ || !dealer_->take_due_report(*configuration_, call)) return true;
   if (worker_) worker_->hold();
   report_deal(context);
   return true;

@@ -55,12 +55,12 @@ std::multiset<models::DealtSample> taken_in(const Dealer& dealer, const Deal& de
 TEST(Dealer, ReportsOnceAnEpochInWhichMembersChanged) {
   Dealer dealer{options()};
   Configuration now = configuration_of(1, members_of({0, 1, 2}));
-  EXPECT_FALSE(dealer.begin_report(now)) << "the first deal needs no reports";
+  EXPECT_FALSE(dealer.take_due_report(now)) << "the first deal needs no reports";
   now.epoch = 2;
-  EXPECT_FALSE(dealer.begin_report(now)) << "only owners have changed";
+  EXPECT_FALSE(dealer.take_due_report(now)) << "only owners have changed";
   now = configuration_of(3, members_of({0, 1}));
-  EXPECT_TRUE(dealer.begin_report(now));
-  EXPECT_FALSE(dealer.begin_report(now));
+  EXPECT_TRUE(dealer.take_due_report(now));
+  EXPECT_FALSE(dealer.take_due_report(now));
 }
 
 TEST(Dealer, DealsWhatADeadWorkerLeft) {
@@ -233,17 +233,17 @@ DealReport timed_report(DealNumber number, const Deal& known, std::uint64_t coun
 TEST(Dealer, SizesDynamicBatchesByTheSpeeds) {
   Dealer dealer{dynamic_options()};
   EXPECT_EQ(sizes_of(dealer.deal()), (std::vector<std::uint64_t>{34, 33, 33}));
-  EXPECT_FALSE(dealer.asks_for_revision(0, 9));
-  EXPECT_TRUE(dealer.asks_for_revision(0, 10)) << "an epoch has 10 steps";
-  EXPECT_FALSE(dealer.asks_for_revision(0, 11)) << "it has asked already";
-  EXPECT_TRUE(dealer.asks_for_revision(0, 20)) << "nothing has come of it";
+  EXPECT_FALSE(dealer.take_due_revision(0, 9));
+  EXPECT_TRUE(dealer.take_due_revision(0, 10)) << "an epoch has 10 steps";
+  EXPECT_FALSE(dealer.take_due_revision(0, 11)) << "it has asked already";
+  EXPECT_TRUE(dealer.take_due_revision(0, 20)) << "nothing has come of it";
   const Configuration now = configuration_of(1, members_of({0, 1, 2}));
   const auto call = dealer.on(now, RevisionRequest{{1, 0}});
   ASSERT_TRUE(call);
   EXPECT_EQ(call->next, (DealNumber{1, 1}));
   EXPECT_FALSE(dealer.on(now, RevisionRequest{{1, 0}})) << "it has called already";
-  EXPECT_TRUE(dealer.begin_report(now, *call));
-  EXPECT_FALSE(dealer.begin_report(now, *call)) << "it has reported already";
+  EXPECT_TRUE(dealer.take_due_report(now, *call));
+  EXPECT_FALSE(dealer.take_due_report(now, *call)) << "it has reported already";
   const DealNumber number = dealer.reported();
   const Deal first = dealer.deal();
   EXPECT_FALSE(dealer.on(now, 0, timed_report({1, 2}, first, 1))) << "for another deal";
@@ -293,7 +293,7 @@ TEST(Dealer, DoesNotBeginADealAfterItsReportForTheNextOne) {
       dealer, now, {{0, timed_report({2, 0}, first, 100)}, {1, timed_report({2, 0}, first, 300)}});
   ASSERT_TRUE(next);
   ASSERT_TRUE(dealer.on(now, NewDeal{*next}));
-  ASSERT_TRUE(dealer.begin_report(now, CallForReports{{2, 1}}));
+  ASSERT_TRUE(dealer.take_due_report(now, CallForReports{{2, 1}}));
   EXPECT_FALSE(dealer.on(now, BeginDeal{next->number}));
   EXPECT_FALSE(dealer.has_begun());
 }
@@ -308,7 +308,7 @@ TEST(Dealer, SizesDynamicBatchesOfThoseThatAreThere) {
   EXPECT_EQ(sizes_of(*next), (std::vector<std::uint64_t>{25, 75}));
   // A call for a revision does not come through if the members change meanwhile.
   EXPECT_FALSE(dealer.on(two, RevisionRequest{{1, 0}}));
-  EXPECT_FALSE(dealer.begin_report(two, CallForReports{{1, 1}}));
+  EXPECT_FALSE(dealer.take_due_report(two, CallForReports{{1, 1}}));
   ASSERT_TRUE(dealer.on(two, NewDeal{*next}));
   std::vector<Member> members = members_of({0, 1, 3});
   const auto joined = deal(dealer, configuration_of(3, members),
@@ -344,13 +344,14 @@ TEST(Dealer, RemembersWhatTheExchangeForgets) {
   Dealer dealer{options(), &start};
   const std::vector<WorkerProgress> before{{{0, 1}, 4, 8}, {{2, 1}, 3, 6}};
   const std::vector<WorkerProgress> gone =
-      dealer.progress_of_gone(configuration_of(2, members_of({0, 1})), before);
+      dealer.progress_of_departed(configuration_of(2, members_of({0, 1})), before);
   EXPECT_EQ(gone, (std::vector<WorkerProgress>{{{2, 1}, 3, 6}}));
   std::vector<Member> members = members_of({0, 1});
   members.push_back({2, 2});
   const Configuration later = configuration_of(3, members);
   const std::vector<WorkerProgress> after{{{0, 1}, 4, 8}, {{2, 2}, 4, 0}};
-  EXPECT_EQ(dealer.progress_of_gone(later, after), (std::vector<WorkerProgress>{{{2, 1}, 3, 6}}));
+  EXPECT_EQ(dealer.progress_of_departed(later, after),
+            (std::vector<WorkerProgress>{{{2, 1}, 3, 6}}));
   std::map<MemberId, DealReport> reports{
       {0, report(3, dealer.deal(), 4, 4)},
       {1, report(3, dealer.deal(), 4, 4)},

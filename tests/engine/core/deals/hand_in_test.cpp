@@ -203,9 +203,9 @@ DealReport report(DealNumber number, const Deal& known, std::uint64_t taken, Ste
 TEST(HandInDealer, CallsForReportsWhenAWorkerBeginsItsLastBatchOfTheEpoch) {
   Dealer dealer{options()};
   EXPECT_EQ(dealer.part_of(1)->samples, 60U);
-  EXPECT_FALSE(dealer.asks_for_revision(1, 14));
-  EXPECT_TRUE(dealer.asks_for_revision(1, 15)) << "20 samples are its part of the epoch";
-  EXPECT_FALSE(dealer.asks_for_revision(1, 20)) << "it has asked already";
+  EXPECT_FALSE(dealer.take_due_revision(1, 14));
+  EXPECT_TRUE(dealer.take_due_revision(1, 15)) << "20 samples are its part of the epoch";
+  EXPECT_FALSE(dealer.take_due_revision(1, 20)) << "it has asked already";
   const Configuration now = configuration_of(1, {0, 1, 2});
   EXPECT_EQ(dealer.on(now, RevisionRequest{{1, 0}})->next, (DealNumber{1, 1}));
   const Deal first = dealer.deal();

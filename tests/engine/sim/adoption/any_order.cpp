@@ -15,7 +15,7 @@ AdoptionOrder::~AdoptionOrder() { present_order = adoption_order; }
 void Training::on_configuration(const Context& context, const ConfigurationPtr& next,
                                 const ConfigurationPtr& former) {
   configuration_ = next;
-  const bool deal_changes = dealer_ && dealer_->begin_report(*next);
+  const bool deal_changes = dealer_ && dealer_->take_due_report(*next);
   for (const char part : present_order) {
     if (part == 'E') inform_exchange(context, former.get());
     if (part == 'C') inform_coordinator(context, former.get());
