@@ -47,13 +47,13 @@ void MemberHost::resume_if_due() {
 
 /// Makes the worker hand in what it has computed so far. A computation that has not begun yet is
 /// reduced to one micro-batch.
-void MemberHost::execute(const core::CutShort& cut) {
-  if (postponed_compute_ && postponed_compute_->step == cut.step) {
+void MemberHost::execute(const core::HandInNow& hand_in) {
+  if (postponed_compute_ && postponed_compute_->step == hand_in.step) {
     std::uint64_t& samples_max = postponed_compute_->samples_max;
     samples_max = core::micro_batch_of(samples_max);
     return;
   }
-  if (const auto due_at = executor_.hand_in(cut.step)) schedule(*due_at, timer_atom_v);
+  if (const auto due_at = executor_.hand_in(hand_in.step)) schedule(*due_at, timer_atom_v);
 }
 
 void MemberHost::record_deal() {

@@ -187,7 +187,7 @@ class MemberHost : public actor::MemberActor::base {
   void execute(const core::MemberTimer& timer) { schedule(timer.at, actor::TimerFired{timer.key}); }
   void execute(const core::Plan& plan) { executor_.plan(self(), plan); }
   void execute(core::Compute& compute);
-  void execute(const core::CutShort& cut);
+  void execute(const core::HandInNow& hand_in);
   void execute(const core::Done&) { report_to_observer(/*is_prompt=*/false); }
   void execute(const core::Fail& failure) { record_failure(failure.why); }
   void execute(const core::Excluded&) { node_->on_excluded(); }

@@ -103,7 +103,7 @@ struct Compute {
 
 /// If workers hand in early: stop computing the step after `step` as soon as some samples are done,
 /// and call on_update with the update over these. Ignore it if that step is not being computed.
-struct CutShort {
+struct HandInNow {
   Step step;
 };
 
@@ -158,8 +158,8 @@ struct Fail {
   std::string why;
 };
 
-using Effect = std::variant<Send, SetTimer, Plan, Read, Compute, CutShort, WriteParts, Write, Enter,
-                            EndWrites, Done, Fail>;
+using Effect = std::variant<Send, SetTimer, Plan, Read, Compute, HandInNow, WriteParts, Write,
+                            Enter, EndWrites, Done, Fail>;
 using Effects = std::vector<Effect>;
 
 /// Passed to every event: the time, a random generator, and the list to which the core appends its

@@ -272,8 +272,8 @@ void Training::execute(const Context& context, Effects effects, std::uint32_t ke
       context.output(*plan);
     } else if (auto* compute = std::get_if<Compute>(&effect)) {
       context.output(std::move(*compute));
-    } else if (const auto* cut = std::get_if<CutShort>(&effect)) {
-      context.output(*cut);
+    } else if (const auto* hand_in = std::get_if<HandInNow>(&effect)) {
+      context.output(*hand_in);
     } else {
       context.output(std::get<Done>(effect));
     }

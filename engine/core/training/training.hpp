@@ -96,7 +96,7 @@ class Training {
                                    RevisionRequest, CallForReports>,
                           core::Messages, ExchangeMessages>;
   /// ObservedState is a part of the answer to a Snapshot.
-  using Outputs = TypeList<Plan, Compute, CutShort, Done, ObservedState>;
+  using Outputs = TypeList<Plan, Compute, HandInNow, Done, ObservedState>;
   /// The observer asks for the states of this member's ranges by a Snapshot.
   using Inputs = TypeList<PlanResult, PartsResult, ComputeResult, StepFailure, Snapshot>;
   using Questions = TypeList<AskStep, AskSteps, AskValue>;

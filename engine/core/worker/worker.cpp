@@ -217,7 +217,7 @@ void Worker::on(const Context& context, const HandIn& hand_in) {
   const bool was_told = must_hand_in();
   hand_in_step_ = std::max(hand_in_step_, hand_in.step);
   if (!was_told && must_hand_in() && phase_ == Phase::computing && share_.taken)
-    context.out.push_back(CutShort{step_});
+    context.out.push_back(HandInNow{step_});
 }
 
 void Worker::on_update(const Context& context, Step step, Update update, Time postponed) {

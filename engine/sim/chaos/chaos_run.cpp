@@ -231,12 +231,13 @@ void ChaosRun::execute(NodeId id, const core::Compute& compute) {
 
 /// Lets the worker hand in the gradient of a random part of its batch, soon, unless it has just
 /// handed in the whole.
-void ChaosRun::execute(NodeId id, const core::CutShort& cut) {
+void ChaosRun::execute(NodeId id, const core::HandInNow& hand_in) {
   Machine& machine = machines_[id];
-  const std::size_t samples = checker_.samples().batch_size(machine.incarnation_index, cut.step);
+  const std::size_t samples =
+      checker_.samples().batch_size(machine.incarnation_index, hand_in.step);
   if (samples == 0) return;
-  checker_.shorten_batch(id, cut.step, 1 + machine.random.below(samples));
-  schedule_update(id, cut.step, static_cast<double>(scenario_.compute.count()) / 8);
+  checker_.shorten_batch(id, hand_in.step, 1 + machine.random.below(samples));
+  schedule_update(id, hand_in.step, static_cast<double>(scenario_.compute.count()) / 8);
 }
 
 /// Schedules the update of the step after `step`, in place of one that is scheduled already, and

@@ -147,7 +147,7 @@ class ChaosRun : public ChaosWorld {
   void execute(NodeId id, const core::MemberTimer& timer);
   void execute(NodeId id, const core::Plan& plan);
   void execute(NodeId id, const core::Compute& compute);
-  void execute(NodeId id, const core::CutShort& cut);
+  void execute(NodeId id, const core::HandInNow& hand_in);
   void schedule_update(NodeId id, core::Step step, double mean_time);
   void execute(NodeId, const core::Done&) {}
   /// Jobs on several nodes have neither of these effects.

@@ -301,7 +301,7 @@ class Protocol {
   void execute(MemberId id, const core::MemberTimer& timer);
   void execute(MemberId id, const core::Plan& plan);
   void execute(MemberId id, core::Compute& read);
-  void execute(MemberId id, const core::CutShort& cut);
+  void execute(MemberId id, const core::HandInNow& hand_in);
   [[nodiscard]] double relative_size(const core::Compute& compute) const;
   void execute(MemberId, const core::Done&) {}
   void execute(MemberId, const core::ObservedState&) {}

@@ -44,9 +44,9 @@ void Protocol::execute(MemberId id, core::Compute& read) {
 
 /// The worker ends the sample at which it is, and hands in. (The time in which it is away counts as
 /// time in which it computes.)
-void Protocol::execute(MemberId id, const core::CutShort& cut) {
+void Protocol::execute(MemberId id, const core::HandInNow& hand_in) {
   auto& computing = nodes_[id].computing;
-  if (!computing || computing->compute.step != cut.step || computing->due_at <= now()) return;
+  if (!computing || computing->compute.step != hand_in.step || computing->due_at <= now()) return;
   std::uint64_t& samples = computing->compute.samples_max;
   const Time length = computing->due_at - computing->began_at;
   const std::uint64_t begun = core::samples_begun(samples, now() - computing->began_at, length);

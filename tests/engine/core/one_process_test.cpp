@@ -119,7 +119,7 @@ class Members {
       core.on_input(context, ComputeResult{compute.step, std::move(update)});
     });
   }
-  void execute(MemberId, const CutShort&) { ADD_FAILURE() << "no worker hands in early"; }
+  void execute(MemberId, const HandInNow&) { ADD_FAILURE() << "no worker hands in early"; }
   void execute(MemberId, const Done&) {}
   void execute(MemberId, const IsIn<FlowOutputs> auto&) {
     ADD_FAILURE() << "an effect of another role";

@@ -97,8 +97,8 @@ TEST_F(HandInWorker, AWorkerThatComputesIsCutShortAndGoesOnWhereItWas) {
   begin(100);
   read();
   tell(1);
-  ASSERT_TRUE(effect<CutShort>());
-  EXPECT_EQ(effect<CutShort>()->step, 0U);
+  ASSERT_TRUE(effect<HandInNow>());
+  EXPECT_EQ(effect<HandInNow>()->step, 0U);
   compute(5);
   EXPECT_FALSE(effect<BatchDone>());
   EXPECT_EQ(worker_->dealt_taken(), 5U);
@@ -114,7 +114,7 @@ TEST_F(HandInWorker, AWorkerThatComputesIsCutShortAndGoesOnWhereItWas) {
 TEST_F(HandInWorker, AWorkerThatHasNotBegunComputesOneMicroBatch) {
   begin(100);
   tell(1);
-  EXPECT_FALSE(effect<CutShort>());
+  EXPECT_FALSE(effect<HandInNow>());
   read();
   EXPECT_EQ(effect<Compute>()->samples_max, 2U);
   run([](Worker& worker, const Context& context) { worker.on_failure(context, 0, "thrown"); });
