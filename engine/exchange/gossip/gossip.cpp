@@ -64,7 +64,7 @@ void GossipExchange::apply(const Write& write) {
   const double weight =
       static_cast<double>(workers) * applier.weight(write.update.samples, workers);
   for (const Update::Part& part : write.update.parts) {
-    Weight& own = weights_[part.range];
+    RangeWeight& own = weights_[part.range];
     values(part.range).samples = samples;
     applier.apply(*options().layout, part.range, values(part.range), part.values,
                   weight / own.weight);
@@ -166,7 +166,7 @@ bool GossipExchange::on(const Context& context, MemberId from,
 
 /// Mixes this worker's copy with what another one has sent. Requires: has_copy(sent.range).
 void GossipExchange::add(const Context& context, MemberId from, const PushSum& sent) {
-  Weight& own = weights_[sent.range];
+  RangeWeight& own = weights_[sent.range];
   own.weight += sent.weight;
   options().applier->mix(values(sent.range), sent.value, sent.weight / own.weight);
   ++own.versions;
@@ -227,7 +227,7 @@ void GossipExchange::on(const Context& context, const Ended& ended) {
 }
 
 bool GossipExchange::has_weight() const {
-  return std::ranges::any_of(weights_, [](const Weight& own) { return own.weight > 0; });
+  return std::ranges::any_of(weights_, [](const RangeWeight& own) { return own.weight > 0; });
 }
 
 /// Returns the worker to which workers hand over when they end: the one with the lowest id among
@@ -285,7 +285,7 @@ bool GossipExchange::lower_weights(const Configuration& before, const Configurat
   const auto left = std::ranges::count_if(
       leaving_, [&](const auto& worker) { return worker.second > 0 && !is_in_next(worker.first); });
   const double factor = static_cast<double>(stay) / static_cast<double>(stay + left);
-  for (Weight& own : weights_)
+  for (RangeWeight& own : weights_)
     own.weight = std::max(own.weight * factor, std::min(own.weight, own.weight_min));
   return true;
 }
@@ -296,7 +296,7 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   if (ranges() == 0) return;
   if (former == 0 && next->epoch == 1) {
     take_initial_states();
-    for (Weight& own : weights_) own.weight = 1;
+    for (RangeWeight& own : weights_) own.weight = 1;
     return;
   }
   const auto is_gone = [&](const MemberIncarnation& worker) {
@@ -322,7 +322,7 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
                            return is_gone(worker.first);
                          });
   const double lowest = have_died ? 0 : first_weight_min / 2;
-  for (Weight& own : weights_)
+  for (RangeWeight& own : weights_)
     if ((have_died || have_left) && own.weight > 0)
       own.weight_min = std::min(own.weight_min, std::max(own.weight / 2, lowest));
   std::erase_if(ended_, is_gone);
@@ -341,7 +341,7 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
 /// it leaves and has told the others so (own_end()).
 bool GossipExchange::on(const Context& context, MemberId from, const ModelReply& reply) {
   if (!install(context, from, reply)) return true;
-  Weight& own = weights_[reply.range];
+  RangeWeight& own = weights_[reply.range];
   own.weight = ended_at_ && is_leaving_ ? 0 : 1;
   for (const auto& [sender, sent] : std::exchange(own.waiting, {})) add(context, sender, *sent);
   request_copy(context);

@@ -101,7 +101,7 @@ class GossipExchange : public WorkerModel {
 
  private:
   /// This worker's push-sum weight of a range; 0 if it has no copy.
-  struct Weight {
+  struct RangeWeight {
     double weight = 0;
     double weight_min = first_weight_min;
     std::uint64_t versions = 0;
@@ -134,7 +134,7 @@ class GossipExchange : public WorkerModel {
 
   GossipSettings settings_;
   /// By range; empty if this member does not work.
-  std::vector<Weight> weights_;
+  std::vector<RangeWeight> weights_;
   /// The workers that have made their last step, as far as this one knows.
   std::set<MemberIncarnation> ended_;
   /// The workers among these whose members leave, with their last steps.

@@ -107,7 +107,7 @@ bool Replica::on(const OwnershipContext& context, const Pull& pull) {
 void Replica::on(const OwnershipContext& context, const Ended& ended) {
   for (RangeId r = 0; r < ranges_.size(); ++r) {
     OwnedRange& owned = ranges_[r];
-    if (!owned.primary || !shard_.end_worker(context, r, ended.worker)) continue;
+    if (!owned.primary || !shard_.on_worker_ended(context, r, ended.worker)) continue;
     ++owned.number;
     for (const OtherOwner& other : owned.others)
       context.send(other.id, Forward{r, owned.owner_epoch, owned.number, nullptr, ended.worker});
@@ -116,7 +116,7 @@ void Replica::on(const OwnershipContext& context, const Ended& ended) {
 
 bool Replica::on(const OwnershipContext& context, MemberId from, const Install& install) {
   const RangeId range = install.state->state.range;
-  if (!is_held_from(range, install.owner_epoch, from)) return false;
+  if (!is_backup_of(range, install.owner_epoch, from)) return false;
   OwnedRange& owned = ranges_[range];
   if (owned.installed || !shard_.fits(*install.state)) return true;
   shard_.put_range(*install.state);
@@ -129,7 +129,7 @@ bool Replica::on(const OwnershipContext& context, MemberId from, const Install& 
 
 bool Replica::on(const OwnershipContext& context, MemberId from, const Forward& forward) {
   const RangeId range = forward.range;
-  if (!is_held_from(range, forward.owner_epoch, from)) return false;
+  if (!is_backup_of(range, forward.owner_epoch, from)) return false;
   OwnedRange& owned = ranges_[range];
   if (!owned.installed || forward.number <= owned.number) return true;
   STARLING_CHECK(forward.number == owned.number + 1);
@@ -138,7 +138,7 @@ bool Replica::on(const OwnershipContext& context, MemberId from, const Forward& 
   if (forward.push)
     STARLING_CHECK(shard_.accept(context, *forward.push, forward.workers) == PushResult::accepted);
   else
-    STARLING_CHECK(shard_.end_worker(context, range, forward.ended));
+    STARLING_CHECK(shard_.on_worker_ended(context, range, forward.ended));
   owned.number = forward.number;
   context.send(from, Held{range, owned.owner_epoch, owned.number});
   return true;
@@ -156,7 +156,7 @@ bool Replica::on(const OwnershipContext& context, MemberId from, const Held& hel
   return true;
 }
 
-bool Replica::is_held_from(RangeId range, Epoch owner_epoch, MemberId primary) const {
+bool Replica::is_backup_of(RangeId range, Epoch owner_epoch, MemberId primary) const {
   const OwnedRange& held = owned_range(range);
   return owner_epoch > 0 && held.owner_epoch == owner_epoch && held.primary_id == primary &&
          !held.primary;

@@ -101,7 +101,7 @@ class Replica {
                          bool is_first_epoch);
   /// True if `primary` is the primary of the range in this owner epoch, and this member another
   /// owner.
-  [[nodiscard]] bool is_held_from(RangeId range, Epoch owner_epoch, MemberId primary) const;
+  [[nodiscard]] bool is_backup_of(RangeId range, Epoch owner_epoch, MemberId primary) const;
   /// True if every owner in the owner epoch holds everything up to `number`.
   [[nodiscard]] static bool is_held_by_all(const OwnedRange& owned, std::uint64_t number);
   void acknowledge(const OwnershipContext& context, OwnedRange& owned);

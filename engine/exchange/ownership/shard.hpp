@@ -45,7 +45,7 @@ class Shard {
                   const std::function<bool(MemberId, Incarnation)>& is_member);
   /// Records that `worker` has made its last step: under bsp, rounds of the range do not await the
   /// worker any more. Returns false if they did not await it before. Requires: holds(range).
-  bool end_worker(const OwnershipContext& context, RangeId range, MemberId worker);
+  bool on_worker_ended(const OwnershipContext& context, RangeId range, MemberId worker);
   /// bsp only: returns the pushes that wait for their round, by worker. Requires: holds(range).
   [[nodiscard]] const std::vector<std::vector<Push>>& queued_pushes(RangeId range) const {
     return held_[index_of_[range]].queued_pushes;

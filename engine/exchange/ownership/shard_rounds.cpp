@@ -65,7 +65,7 @@ void Shard::apply_round(RangeId id, HeldRange& range) {
   for (const Push& push : pushes) count_samples(push, range);
 }
 
-bool Shard::end_worker(const OwnershipContext& context, RangeId id, MemberId worker) {
+bool Shard::on_worker_ended(const OwnershipContext& context, RangeId id, MemberId worker) {
   if (!options_.bsp) return false;
   HeldRange& range = held(id);
   if (!std::exchange(range.awaited.at(worker), std::nullopt)) return false;

@@ -51,7 +51,8 @@ class OwnerWithoutReplicas {
   }
   void on(const OwnershipContext& context, const Snapshot& request) { shard_.on(context, request); }
   void on(const OwnershipContext& context, const Ended& ended) {
-    for (RangeId r = 0; r < range_count_; ++r) (void)shard_.end_worker(context, r, ended.worker);
+    for (RangeId r = 0; r < range_count_; ++r)
+      (void)shard_.on_worker_ended(context, r, ended.worker);
   }
   void remove_worker(const OwnershipContext& context, MemberId left) {
     for (RangeId r = 0; is_bsp_ && r < range_count_; ++r)
