@@ -167,7 +167,7 @@ struct MemberReport {
   std::uint32_t held = 0;
   /// In state `done`: a hash of its copy of the model, if the exchange keeps the copies of all
   /// workers equal.
-  core::CopyHash copy = {};
+  core::CopyHash copy_hash = {};
   /// The progress of its worker; all zeros if it has none.
   Report worker;
   /// True if no update of its worker is in flight.

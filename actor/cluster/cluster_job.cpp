@@ -216,7 +216,7 @@ wire::JobStatus ClusterJob::status() {
          report.held,
          report.worker.deal,
          report.worker.updates,
-         report.copy});
+         report.copy_hash});
   }
   status.counts.ranges = static_cast<std::uint32_t>(prepared_->ranges());
   status.counts.updates_before = prepared_->updates_in_checkpoint();

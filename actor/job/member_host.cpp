@@ -141,7 +141,7 @@ MemberReport MemberHost::report() const {
     result.state = State::joining;
   else
     result.state = training().is_done() ? State::done : State::running;
-  if (result.state == State::done) result.copy = copy_hash();
+  if (result.state == State::done) result.copy_hash = copy_hash();
   // A held worker counts as idle, because its next computation would be postponed. If the exchange
   // is the barrier, workers that wait or have ended count as idle although their last updates are
   // not in the model yet: these enter it with the next round of the others.

@@ -316,7 +316,7 @@ class MemberHost : public actor::MemberActor::base {
 
   [[nodiscard]] actor::Report worker_report(const core::Worker& worker) const;
   [[nodiscard]] actor::MemberReport report() const;
-  /// Returns the value of MemberReport::copy.
+  /// Returns the value of MemberReport::copy_hash.
   [[nodiscard]] core::CopyHash copy_hash() const;
   /// Returns the value of MemberReport::departed.
   [[nodiscard]] std::vector<core::WorkerProgress> departed_workers() const;

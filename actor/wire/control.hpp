@@ -189,11 +189,11 @@ struct MemberStatus {
   std::uint32_t held = 0;
   core::DealProgress deal = {};
   std::uint64_t updates = 0;
-  core::CopyHash copy = {};
+  core::CopyHash copy_hash = {};
   static constexpr auto fields(auto& m) {
     return std::tie(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns,
                     m.active_ns, m.loss_sum, m.loss_count, m.draws, m.reads, m.is_paused, m.held,
-                    m.deal, m.updates, m.copy);
+                    m.deal, m.updates, m.copy_hash);
   }
 };
 /// The updates that one incarnation of a worker has made.

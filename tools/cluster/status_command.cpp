@@ -14,8 +14,8 @@
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/follow/cluster_snapshot.hpp"
-#include "starling/tools/cluster/follow/copies.hpp"
 #include "starling/tools/cluster/follow/job_progress.hpp"
+#include "starling/tools/cluster/follow/replicas.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/commands.hpp"
 
@@ -68,9 +68,9 @@ std::string copies_line(const ClusterSnapshot& snapshot, const JobSnapshot& job)
     return fmt::format("  {} of {} the whole model\n", whole_copies(job),
                        print_count(job.workers().size(), "worker") +
                            (job.workers().size() == 1 ? " holds" : " hold"));
-  const std::size_t incomplete = copies_in_transfer(job);
+  const std::size_t incomplete = replicas_in_transfer(job);
   return fmt::format("  copies {} of {} wanted{}\n", fewest_live_owners(job, snapshot.nodes),
-                     copies_wanted(job.settings),
+                     replicas_wanted(job.settings),
                      incomplete > 0 ? fmt::format(", {} on their way", incomplete) : "");
 }
 
@@ -176,9 +176,9 @@ void add_configuration(nlohmann::ordered_json& json, const ClusterSnapshot& snap
     // No range has owners: each worker keeps the whole model.
     json["whole_copies"] = whole_copies(job);
   } else {
-    json["copies"] = {{"wanted", copies_wanted(job.settings)},
+    json["copies"] = {{"wanted", replicas_wanted(job.settings)},
                       {"least", fewest_live_owners(job, snapshot.nodes)},
-                      {"on_their_way", copies_in_transfer(job)}};
+                      {"on_their_way", replicas_in_transfer(job)}};
   }
   if (job.configuration->coordinator) json["coordinator"] = *job.configuration->coordinator;
 }

@@ -57,7 +57,7 @@ bool Configuration::has_lost_range() const {
   return std::ranges::any_of(ranges, [](const Ownership& range) { return range.owners.empty(); });
 }
 
-std::size_t Configuration::fewest_copies() const {
+std::size_t Configuration::fewest_replicas() const {
   if (ranges.empty()) return 0;
   return std::ranges::min(ranges, {}, [](const Ownership& range) { return range.owners.size(); })
       .owners.size();

@@ -139,7 +139,7 @@ struct Configuration {
   /// True if some range has no owner.
   [[nodiscard]] bool has_lost_range() const;
   /// Returns the number of owners of the range with the fewest; 0 if there are no ranges.
-  [[nodiscard]] std::size_t fewest_copies() const;
+  [[nodiscard]] std::size_t fewest_replicas() const;
 };
 using ConfigurationPtr = std::shared_ptr<const Configuration>;
 

@@ -263,7 +263,7 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
       add_owner(r, id);
       loads.add(id);
     }
-  balance_copies(first, loads);
+  balance_replicas(first, loads);
   return first;
 }
 

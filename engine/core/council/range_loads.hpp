@@ -61,7 +61,7 @@ inline MemberId least_loaded_non_owner(const Ownership& range, const std::vector
 
 /// Moves replicas that are not primary from the most to the least loaded owner, until loads differ
 /// by at most one range or no replica can move.
-inline void balance_copies(Configuration& configuration, RangeLoads& loads) {
+inline void balance_replicas(Configuration& configuration, RangeLoads& loads) {
   while (loads.load_of(loads.most_loaded()) > loads.load_of(loads.least_loaded()) + 1) {
     const MemberId from = loads.most_loaded();
     const MemberId to = loads.least_loaded();

@@ -40,7 +40,7 @@ Result<JobReport> Follower::poll(bool awaits_all) {
     // The nodes' lists say why members have gone.
     if (!with_nodes) ask(asked, true, awaits_all);
     if (noted_) note_changes(*noted_, *latest);
-    if (auto line = copies_.describe_change(*latest, copies_wanted_); !line.empty())
+    if (auto line = replica_monitor_.describe_change(*latest, replicas_wanted_); !line.empty())
       events_.push_back(std::move(line));
     noted_ = latest;
   }
@@ -208,7 +208,7 @@ void Follower::receive(const wire::JobStatus& status, const std::string& node) {
   for (const auto& member : status.local_members) note_age(core::Time{member.waited_ns});
   merged_.receive(status, node);
   exchange_ = exchange_of(status.settings);
-  copies_wanted_ = copies_wanted(status.settings);
+  replicas_wanted_ = replicas_wanted(status.settings);
 }
 
 JobReport Follower::make_report() {
@@ -256,7 +256,7 @@ JobReport Follower::make_report() {
       const wire::MemberStatus& status = known->second.status;
       const bool has_finished = is_in(status, actor::MemberReport::State::done);
       if (has_finished) ++report.workers.finished;
-      if (has_finished) copies.push_back(status.copy);
+      if (has_finished) copies.push_back(status.copy_hash);
       all_done = all_done && has_finished;
       // A joining worker has no step until it knows at which one to begin. One that joined when all
       // others had ended or were stopped has ended at the job's last step without an update.

@@ -10,8 +10,8 @@
 
 #include "starling/actor/cluster/cluster_client.hpp"
 #include "starling/actor/train/train_options.hpp"
-#include "starling/tools/cluster/follow/copies.hpp"
 #include "starling/tools/cluster/follow/merged_job.hpp"
+#include "starling/tools/cluster/follow/replicas.hpp"
 #include "starling/tools/train/report.hpp"
 
 namespace starling::program {
@@ -90,7 +90,7 @@ class Follower {
   /// Returns the node's name; "of no known name" if the node is not known.
   [[nodiscard]] std::string name_of(wire::NodeId node) const;
   /// Returns a message for each event since the last call: a node was lost with its workers, a node
-  /// has joined with workers, or the number of copies of the model has changed.
+  /// has joined with workers, or the number of replicas of the model has changed.
   [[nodiscard]] std::vector<std::string> take_events() { return std::exchange(events_, {}); }
   /// Asks the workers to end after their current step. `is_done` is true if the job has reached its
   /// goal, and false if it is stopped early.
@@ -204,8 +204,8 @@ class Follower {
   Clock::time_point paused_at_{};
   /// The node of each worker that was lost.
   std::vector<wire::NodeId> lost_workers_;
-  CopyMonitor copies_;
-  std::size_t copies_wanted_ = 0;
+  ReplicaMonitor replica_monitor_;
+  std::size_t replicas_wanted_ = 0;
   std::vector<std::string> events_;
   /// The number and the sum of the losses that workers have reported, and the mean of those that
   /// came with the last poll that brought new ones.

@@ -143,21 +143,21 @@ TEST(Configuration, ReplacesDeadOwnersWhileNodesWithoutAnOwnerAreLeft) {
   ASSERT_EQ(owners_in(first), (std::set<MemberId>{5, 6}));
   const auto second = apply_until_stable(first, {.dead = {4, 5}});
   EXPECT_EQ(owners_in(second), (std::set<MemberId>{1, 6})) << "no second owner on node 4";
-  EXPECT_EQ(second.fewest_copies(), 2U);
+  EXPECT_EQ(second.fewest_replicas(), 2U);
   const auto third = apply_until_stable(second, {.dead = {3, 6}});
   EXPECT_EQ(owners_in(third), (std::set<MemberId>{1, 2}));
   const auto fourth = apply_until_stable(third, {.dead = {1}});
   EXPECT_EQ(owners_in(fourth), (std::set<MemberId>{2, 7})) << "the coordinator's node comes last";
   const auto last = apply_until_stable(fourth, {.dead = {2}});
   EXPECT_EQ(owners_in(last), std::set<MemberId>{7}) << "only one owner on each node";
-  EXPECT_EQ(last.fewest_copies(), 1U);
+  EXPECT_EQ(last.fewest_replicas(), 1U);
 }
 
 TEST(Configuration, HasAtLeastAsManyOwnersAsCopiesAndAsRequested) {
   EXPECT_EQ(owners_in(apply_until_stable(five_nodes(2), {.replication_factor = 3})).size(), 3U);
   const auto four = apply_until_stable(five_nodes(2), {.replication_factor = 2, .owners = 4});
   EXPECT_EQ(owners_in(four).size(), 4U);
-  EXPECT_EQ(four.fewest_copies(), 2U);
+  EXPECT_EQ(four.fewest_replicas(), 2U);
   EXPECT_EQ(
       owners_in(apply_until_stable(five_nodes(2), {.replication_factor = 2, .owners = 9})).size(),
       5U);

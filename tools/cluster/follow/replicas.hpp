@@ -1,4 +1,4 @@
-/// Counts the copies of the ranges of a job's model that nodes hold. Pure functions; thread-safe.
+/// Counts the replicas of the ranges of a job's model that nodes hold. Pure functions; thread-safe.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace starling::program {
 
-/// Returns how many copies of each range a job with these settings should have: its replication
+/// Returns how many replicas of each range a job with these settings should have: its replication
 /// factor.
-[[nodiscard]] std::size_t copies_wanted(const wire::JobSettings& settings);
+[[nodiscard]] std::size_t replicas_wanted(const wire::JobSettings& settings);
 
 /// Returns the exchange of a job with these settings.
 [[nodiscard]] std::string exchange_of(const wire::JobSettings& settings);
@@ -23,10 +23,10 @@ namespace starling::program {
 [[nodiscard]] std::size_t fewest_live_owners(const JobSnapshot& job,
                                              const std::vector<core::NodeRecord>& nodes);
 
-/// Returns how many copies of ranges are still being transferred: the configuration assigns them to
-/// owners that do not hold them yet. An owner whose node has not answered counts as if it held all
-/// of its ranges.
-[[nodiscard]] std::size_t copies_in_transfer(const JobSnapshot& job);
+/// Returns how many replicas of ranges are still being transferred: the configuration assigns them
+/// to owners that do not hold them yet. An owner whose node has not answered counts as if it held
+/// all of its ranges.
+[[nodiscard]] std::size_t replicas_in_transfer(const JobSnapshot& job);
 
 /// Returns the number of ranges of the job's model; 0 if no node knows it yet.
 [[nodiscard]] std::size_t range_count(const JobSnapshot& job);
@@ -40,15 +40,16 @@ namespace starling::program {
 /// copies equal, or if they are of different rounds.
 [[nodiscard]] std::optional<bool> have_equal_copies(const std::vector<core::CopyHash>& copies);
 
-/// Notices changes in the number of missing copies from one configuration to the next.
-class CopyMonitor {
+/// Notices changes in the number of missing replicas from one configuration to the next.
+class ReplicaMonitor {
  public:
-  /// Returns a message if the range with the fewest copies lacks more or fewer copies than at the
-  /// last call; else an empty string. `wanted` is the number of copies that each range should have.
+  /// Returns a message if the range with the fewest replicas lacks more or fewer of them than at
+  /// the last call; else an empty string. `wanted` is the number of replicas that each range should
+  /// have.
   [[nodiscard]] std::string describe_change(const core::Configuration& latest, std::size_t wanted);
 
  private:
-  /// The number of missing copies at the last call.
+  /// The number of missing replicas at the last call.
   std::size_t missing_ = 0;
 };
 

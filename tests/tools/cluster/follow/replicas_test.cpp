@@ -1,4 +1,4 @@
-#include "starling/tools/cluster/follow/copies.hpp"
+#include "starling/tools/cluster/follow/replicas.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 /// Returns a job of 3 workers, on nodes 11 to 13, that own 6 ranges twice. All have answered:
 /// worker 0 holds its 4 ranges, worker 1 holds 1 of 4, and worker 2 more than it owns.
-JobSnapshot job_with_copies() {
+JobSnapshot job_with_replicas() {
   JobSnapshot job;
   job.configuration = std::make_shared<const core::Configuration>(core::first_configuration(
       {{0, 1, true, true, 11}, {1, 1, true, true, 12}, {2, 1, true, true, 13}}, 6, 2));
@@ -24,19 +24,19 @@ JobSnapshot job_with_copies() {
 }
 
 TEST(ModelCopies, AreInTransferUntilTheirOwnersHoldThem) {
-  JobSnapshot job = job_with_copies();
-  EXPECT_EQ(copies_in_transfer(job), 3U);
+  JobSnapshot job = job_with_replicas();
+  EXPECT_EQ(replicas_in_transfer(job), 3U);
   EXPECT_EQ(range_count(job), 6U);
   EXPECT_EQ(whole_copies(job), 1U);
   job.members.at(1).status.incarnation = 2;
-  EXPECT_EQ(copies_in_transfer(job), 0U) << "what is known of worker 1 is out of date";
+  EXPECT_EQ(replicas_in_transfer(job), 0U) << "what is known of worker 1 is out of date";
   job.members.at(0).status.held = 0;
-  EXPECT_EQ(copies_in_transfer(job), 4U);
-  EXPECT_EQ(copies_in_transfer({}), 0U);
+  EXPECT_EQ(replicas_in_transfer(job), 4U);
+  EXPECT_EQ(replicas_in_transfer({}), 0U);
 }
 
 TEST(ModelCopies, CountOwnersOnLiveNodes) {
-  const JobSnapshot job = job_with_copies();
+  const JobSnapshot job = job_with_replicas();
   std::vector<core::NodeRecord> nodes(3);
   for (std::size_t i = 0; i < 3; ++i) nodes[i].id = 11 + i;
   EXPECT_EQ(fewest_live_owners(job, nodes), 2U);
@@ -50,8 +50,8 @@ TEST(ModelCopies, CountOwnersOnLiveNodes) {
 }
 
 TEST(ModelCopies, AreMissedOncePerChange) {
-  CopyMonitor monitor;
-  const auto job = job_with_copies();
+  ReplicaMonitor monitor;
+  const auto job = job_with_replicas();
   EXPECT_EQ(monitor.describe_change(*job.configuration, 2), "");
   EXPECT_EQ(monitor.describe_change(*job.configuration, 3),
             "ranges of the model have only 2 of the 3 wanted copies; the job has 3 nodes");

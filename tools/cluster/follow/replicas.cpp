@@ -1,4 +1,4 @@
-#include "starling/tools/cluster/follow/copies.hpp"
+#include "starling/tools/cluster/follow/replicas.hpp"
 
 #include <algorithm>
 #include <map>
@@ -33,7 +33,7 @@ const wire::MemberStatus* status_of(const JobSnapshot& job, core::MemberId id) {
 
 }  // namespace
 
-std::size_t copies_wanted(const wire::JobSettings& settings) {
+std::size_t replicas_wanted(const wire::JobSettings& settings) {
   if (const auto text = find_setting(settings, "copies"))
     if (const auto count = parse_count(*text)) return *count;
   return actor::JobOptions{}.replication_factor;
@@ -60,7 +60,7 @@ std::size_t fewest_live_owners(const JobSnapshot& job, const std::vector<core::N
       std::ranges::min(ranges | std::views::transform(count_live_owners)));
 }
 
-std::size_t copies_in_transfer(const JobSnapshot& job) {
+std::size_t replicas_in_transfer(const JobSnapshot& job) {
   if (!job.configuration) return 0;
   std::map<core::MemberId, std::size_t> owned_ranges;
   for (const core::Ownership& range : job.configuration->ranges)
@@ -94,9 +94,9 @@ std::optional<bool> have_equal_copies(const std::vector<core::CopyHash>& copies)
   return std::ranges::count(copies, copies.front()) == std::ssize(copies);
 }
 
-std::string CopyMonitor::describe_change(const core::Configuration& latest, std::size_t wanted) {
+std::string ReplicaMonitor::describe_change(const core::Configuration& latest, std::size_t wanted) {
   if (latest.ranges.empty()) return {};  // the exchange has no owners
-  const std::size_t fewest = latest.fewest_copies();
+  const std::size_t fewest = latest.fewest_replicas();
   const std::size_t missing = wanted - std::min(fewest, wanted);
   if (missing == std::exchange(missing_, missing)) return {};
   if (missing == 0)
