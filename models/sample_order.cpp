@@ -42,15 +42,15 @@ std::uint64_t saturating_difference(std::uint64_t a, std::uint64_t b) { return a
 }  // namespace
 
 SampleOrder::SampleOrder(std::uint64_t samples, const Parts& parts, std::uint64_t seed,
-                         bool shuffle, std::uint64_t first_epoch, std::shared_ptr<Rest> rest,
-                         std::uint64_t rest_size)
+                         bool shuffle, std::uint64_t first_epoch,
+                         std::shared_ptr<Leftover> leftover, std::uint64_t leftover_size)
     : samples_(samples),
       workers_(parts.workers),
       seed_(seed),
       shuffle_(shuffle),
       first_epoch_(first_epoch),
-      rest_size_(rest_size),
-      rest_(std::move(rest)) {
+      leftover_size_(leftover_size),
+      leftover_(std::move(leftover)) {
   STARLING_CHECK(samples > 0 && workers_ > 0 && samples <= UINT32_MAX);
   if (parts.sizes.empty()) {
     STARLING_CHECK(parts.batch > 0);
@@ -63,7 +63,7 @@ SampleOrder::SampleOrder(std::uint64_t samples, const Parts& parts, std::uint64_
     batch_size_ = (round_size_ - 1) / workers_ + 1;
   }
   steps_per_epoch_ = steps_for(samples);
-  rest_steps_ = steps_for(rest_size);
+  leftover_steps_ = steps_for(leftover_size);
 }
 
 SampleOrder::SampleOrder(std::uint64_t samples, std::uint64_t workers, std::uint64_t batch,
@@ -86,26 +86,26 @@ void SampleOrder::follow(std::span<const FormerDeal> former) {
                         seed_,
                         shuffle_,
                         deal.first_epoch,
-                        std::move(rest_),
-                        rest_size_}};
-    rest_size_ = order->count_left(deal.taken);
-    first_epoch_ = order->epochs_begun(deal.taken);
-    rest_ = rest_size_ == 0 ? nullptr : std::make_shared<Rest>();
-    if (!rest_) continue;
-    rest_->order = order;
-    rest_->taken = deal.taken;
+                        std::move(leftover_),
+                        leftover_size_}};
+    leftover_size_ = order->count_left(deal.taken);
+    first_epoch_ = order->first_new_epoch(deal.taken);
+    leftover_ = leftover_size_ == 0 ? nullptr : std::make_shared<Leftover>();
+    if (!leftover_) continue;
+    leftover_->order = order;
+    leftover_->taken = deal.taken;
   }
-  rest_steps_ = steps_for(rest_size_);
+  leftover_steps_ = steps_for(leftover_size_);
 }
 
-const std::vector<DealtSample>& SampleOrder::rest() const {
+const std::vector<DealtSample>& SampleOrder::leftover() const {
   static const std::vector<DealtSample> none;
-  if (!rest_) return none;
-  std::call_once(rest_->is_listed, [&] {
-    rest_->samples = rest_->order->left(rest_->taken);
-    rest_->order.reset();
+  if (!leftover_) return none;
+  std::call_once(leftover_->is_listed, [&] {
+    leftover_->samples = leftover_->order->left(leftover_->taken);
+    leftover_->order.reset();
   });
-  return rest_->samples;
+  return leftover_->samples;
 }
 
 std::uint64_t SampleOrder::steps_in_epochs(double epochs) const {
@@ -114,9 +114,9 @@ std::uint64_t SampleOrder::steps_in_epochs(double epochs) const {
 
 std::uint64_t SampleOrder::steps_until(double epochs) const {
   const double whole = epochs - static_cast<double>(first_epoch_);
-  if (whole >= 0) return rest_steps_ + rounded_steps(whole, steps_per_epoch_);
-  // The job ends before the workers have taken all samples of the rest.
-  const double wanted = static_cast<double>(rest_size_) + whole * static_cast<double>(samples_);
+  if (whole >= 0) return leftover_steps_ + rounded_steps(whole, steps_per_epoch_);
+  // The job ends before the workers have taken all samples that were left.
+  const double wanted = static_cast<double>(leftover_size_) + whole * static_cast<double>(samples_);
   const double round_size = begins_.empty()
                                 ? static_cast<double>(workers_) * static_cast<double>(batch_size_)
                                 : static_cast<double>(round_size_);
@@ -125,31 +125,32 @@ std::uint64_t SampleOrder::steps_until(double epochs) const {
 
 double SampleOrder::epochs_after(std::uint64_t steps) const {
   const auto whole = static_cast<double>(first_epoch_);
-  if (steps >= rest_steps_)
-    return whole + static_cast<double>(steps - rest_steps_) / static_cast<double>(steps_per_epoch_);
-  const auto rest_left = static_cast<double>(rest_size_) *
-                         static_cast<double>(rest_steps_ - steps) /
-                         static_cast<double>(rest_steps_);
-  return whole - rest_left / static_cast<double>(samples_);
+  if (steps >= leftover_steps_)
+    return whole +
+           static_cast<double>(steps - leftover_steps_) / static_cast<double>(steps_per_epoch_);
+  const auto left = static_cast<double>(leftover_size_) *
+                    static_cast<double>(leftover_steps_ - steps) /
+                    static_cast<double>(leftover_steps_);
+  return whole - left / static_cast<double>(samples_);
 }
 
 template <class Take>
 void SampleOrder::for_each_sample(std::uint64_t worker, std::uint64_t step, Take take) const {
   STARLING_CHECK(worker < workers_);
-  const bool takes_rest = step < rest_steps_;
-  const std::uint64_t count = takes_rest ? rest_size_ : samples_;
-  const std::uint64_t epoch = first_epoch_ + (step - rest_steps_) / steps_per_epoch_;
-  const std::uint64_t step_of_part = takes_rest ? step : (step - rest_steps_) % steps_per_epoch_;
+  const bool in_leftover = step < leftover_steps_;
+  const std::uint64_t count = in_leftover ? leftover_size_ : samples_;
+  const std::uint64_t epoch = first_epoch_ + (step - leftover_steps_) / steps_per_epoch_;
+  const std::uint64_t part_step = in_leftover ? step : (step - leftover_steps_) % steps_per_epoch_;
   const Permutation order = order_of(epoch);
   const auto take_position = [&](std::uint64_t position) {
-    if (takes_rest)
-      take(rest()[position]);
+    if (in_leftover)
+      take(leftover()[position]);
     else
       take(DealtSample{static_cast<std::uint32_t>(shuffle_ ? order(position) : position),
                        static_cast<std::uint32_t>(epoch)});
   };
   if (begins_.empty()) {
-    const std::uint64_t first = step_of_part * batch_size_;
+    const std::uint64_t first = part_step * batch_size_;
     for (std::uint64_t i = first; i < first + batch_size_; ++i) {
       const std::uint64_t position = i * workers_ + worker;
       if (position >= count) break;
@@ -157,16 +158,16 @@ void SampleOrder::for_each_sample(std::uint64_t worker, std::uint64_t step, Take
     }
     return;
   }
-  const std::uint64_t first = step_of_part * round_size_;
+  const std::uint64_t first = part_step * round_size_;
   const std::uint64_t end = first + begin_of(worker + 1, count - first);
   for (std::uint64_t position = first + begin_of(worker, count - first); position < end; ++position)
     take_position(position);
 }
 
 std::uint64_t SampleOrder::size_at(std::uint64_t worker, std::uint64_t step) const {
-  const bool takes_rest = step < rest_steps_;
-  const std::uint64_t count = takes_rest ? rest_size_ : samples_;
-  const std::uint64_t before = takes_rest ? step : (step - rest_steps_) % steps_per_epoch_;
+  const bool in_leftover = step < leftover_steps_;
+  const std::uint64_t count = in_leftover ? leftover_size_ : samples_;
+  const std::uint64_t before = in_leftover ? step : (step - leftover_steps_) % steps_per_epoch_;
   return share_of_steps(worker, count, before + 1) - share_of_steps(worker, count, before);
 }
 
@@ -204,7 +205,7 @@ std::uint64_t SampleOrder::share_of_steps(std::uint64_t worker, std::uint64_t co
   return std::min(share, steps * size);
 }
 
-SampleOrder::Place SampleOrder::place_of(std::uint64_t count, std::uint64_t position) const {
+SampleOrder::SamplePlace SampleOrder::place_of(std::uint64_t count, std::uint64_t position) const {
   if (begins_.empty()) {
     const std::uint64_t index = position / workers_;
     return {position % workers_, index / batch_size_, index};
@@ -240,14 +241,15 @@ std::vector<DealtSample> SampleOrder::left(std::span<const Taken> taken) const {
     }
   };
   add(
-      rest().size(), 0, [](std::uint64_t) { return std::uint64_t{0}; },
-      [&](std::uint64_t position) { return rest()[position]; });
-  for (std::uint64_t epoch = first_epoch_left(taken); epoch < epochs_begun(taken); ++epoch) {
+      leftover().size(), 0, [](std::uint64_t) { return std::uint64_t{0}; },
+      [&](std::uint64_t position) { return leftover()[position]; });
+  for (std::uint64_t epoch = first_unfinished_epoch(taken); epoch < first_new_epoch(taken);
+       ++epoch) {
     const std::uint64_t before = epoch - first_epoch_;
     add(
-        samples_, rest_steps_ + before * steps_per_epoch_,
+        samples_, leftover_steps_ + before * steps_per_epoch_,
         [&](std::uint64_t worker) {
-          return share_of(worker, rest_size_) + before * share_of(worker, samples_);
+          return share_of(worker, leftover_size_) + before * share_of(worker, samples_);
         },
         [&, order = order_of(epoch)](std::uint64_t position) {
           return DealtSample{static_cast<std::uint32_t>(shuffle_ ? order(position) : position),
@@ -266,29 +268,29 @@ std::uint64_t SampleOrder::count_left(std::span<const Taken> taken) const {
     const std::uint64_t share = share_of(worker, count);
     return share - std::max(share_of_steps(worker, count, steps), std::min(share, samples));
   };
-  const std::uint64_t first = first_epoch_left(taken);
-  const std::uint64_t end = epochs_begun(taken);
+  const std::uint64_t first = first_unfinished_epoch(taken);
+  const std::uint64_t end = first_new_epoch(taken);
   for (std::uint64_t worker = 0; worker < taken.size(); ++worker) {
     const auto& [steps, samples] = taken[worker];
-    const std::uint64_t rest_share = share_of(worker, rest_size_);
+    const std::uint64_t leftover_share = share_of(worker, leftover_size_);
     const std::uint64_t share = share_of(worker, samples_);
-    left += left_of(worker, rest_size_, steps, samples);
+    left += left_of(worker, leftover_size_, steps, samples);
     for (std::uint64_t epoch = first; epoch < end; ++epoch) {
       const std::uint64_t before = epoch - first_epoch_;
       left += left_of(worker, samples_,
-                      saturating_difference(steps, rest_steps_ + before * steps_per_epoch_),
-                      saturating_difference(samples, rest_share + before * share));
+                      saturating_difference(steps, leftover_steps_ + before * steps_per_epoch_),
+                      saturating_difference(samples, leftover_share + before * share));
     }
   }
   return left;
 }
 
-std::uint64_t SampleOrder::epochs_begun(std::span<const Taken> taken) const {
+std::uint64_t SampleOrder::first_new_epoch(std::span<const Taken> taken) const {
   std::uint64_t begun = 0;
   for (std::uint64_t worker = 0; worker < taken.size(); ++worker) {
-    const std::uint64_t steps = saturating_difference(taken[worker].steps, rest_steps_);
+    const std::uint64_t steps = saturating_difference(taken[worker].steps, leftover_steps_);
     const std::uint64_t samples =
-        saturating_difference(taken[worker].samples, share_of(worker, rest_size_));
+        saturating_difference(taken[worker].samples, share_of(worker, leftover_size_));
     const std::uint64_t share = std::max<std::uint64_t>(1, share_of(worker, samples_));
     begun = std::max(
         {begun, (steps + steps_per_epoch_ - 1) / steps_per_epoch_, (samples + share - 1) / share});
@@ -296,12 +298,12 @@ std::uint64_t SampleOrder::epochs_begun(std::span<const Taken> taken) const {
   return first_epoch_ + begun;
 }
 
-std::uint64_t SampleOrder::first_epoch_left(std::span<const Taken> taken) const {
+std::uint64_t SampleOrder::first_unfinished_epoch(std::span<const Taken> taken) const {
   std::uint64_t whole = UINT64_MAX;
   for (std::uint64_t worker = 0; worker < taken.size(); ++worker) {
-    const std::uint64_t steps = saturating_difference(taken[worker].steps, rest_steps_);
+    const std::uint64_t steps = saturating_difference(taken[worker].steps, leftover_steps_);
     const std::uint64_t samples =
-        saturating_difference(taken[worker].samples, share_of(worker, rest_size_));
+        saturating_difference(taken[worker].samples, share_of(worker, leftover_size_));
     const std::uint64_t share = share_of(worker, samples_);
     if (share > 0) whole = std::min(whole, std::max(steps / steps_per_epoch_, samples / share));
   }
@@ -324,22 +326,22 @@ std::vector<FormerDeal> deals_after(std::span<const FormerDeal> former, const Sa
   if (std::ranges::count(last.taken, Taken{}) == std::ssize(last.taken))
     return {former.begin(), former.end()};
   last.first_epoch = order.first_epoch_;
-  const auto rest_share = [&](std::uint64_t worker) {
-    return order.share_of(worker, order.rest_size_);
+  const auto leftover_share = [&](std::uint64_t worker) {
+    return order.share_of(worker, order.leftover_size_);
   };
-  bool has_rest = false;
+  bool has_leftover = false;
   for (std::uint64_t worker = 0; worker < last.taken.size(); ++worker)
-    has_rest = has_rest || (last.taken[worker].steps < order.rest_steps_ &&
-                            last.taken[worker].samples < rest_share(worker));
+    has_leftover = has_leftover || (last.taken[worker].steps < order.leftover_steps_ &&
+                                    last.taken[worker].samples < leftover_share(worker));
   std::vector<FormerDeal> deals;
-  if (has_rest) {
+  if (has_leftover) {
     deals.assign(former.begin(), former.end());
   } else {
     // All workers have taken what was left before, so it does not matter how that was dealt.
     for (std::uint64_t worker = 0; worker < last.taken.size(); ++worker) {
       Taken& taken = last.taken[worker];
-      taken.steps = saturating_difference(taken.steps, order.rest_steps_);
-      taken.samples = saturating_difference(taken.samples, rest_share(worker));
+      taken.steps = saturating_difference(taken.steps, order.leftover_steps_);
+      taken.samples = saturating_difference(taken.samples, leftover_share(worker));
     }
   }
   deals.push_back(std::move(last));
@@ -350,7 +352,7 @@ Result<void> check_deals(std::span<const FormerDeal> former, std::uint64_t sampl
   if (former.size() > deals_max)
     return Error{"the workers have changed " + std::to_string(former.size()) +
                  " times in one epoch; valid: up to " + std::to_string(deals_max)};
-  std::uint64_t rest_size = 0;
+  std::uint64_t leftover_size = 0;
   std::uint64_t epoch = former.empty() ? 0 : former.front().first_epoch;
   for (const FormerDeal& deal : former) {
     if (!deal.sizes.empty() &&
@@ -372,20 +374,24 @@ Result<void> check_deals(std::span<const FormerDeal> former, std::uint64_t sampl
                                    ", the first epoch that the deal before it has not begun")};
     std::uint64_t most = 0;
     for (const Taken& taken : deal.taken) most = std::max({most, taken.steps, taken.samples});
-    const SampleOrder order{
-        samples,  {deal.taken.size(), deal.batch, deal.sizes}, 0, false, deal.first_epoch, nullptr,
-        rest_size};
-    if (most >= count_max || order.epochs_begun(deal.taken) > epoch_max)
+    const SampleOrder order{samples,
+                            {deal.taken.size(), deal.batch, deal.sizes},
+                            0,
+                            false,
+                            deal.first_epoch,
+                            nullptr,
+                            leftover_size};
+    if (most >= count_max || order.first_new_epoch(deal.taken) > epoch_max)
       return Error{"a worker has taken " + std::to_string(most) +
                    " steps or samples, more than any job takes"};
-    epoch = order.epochs_begun(deal.taken);
-    const std::uint64_t from = std::min(order.first_epoch_left(deal.taken), epoch);
+    epoch = order.first_new_epoch(deal.taken);
+    const std::uint64_t from = std::min(order.first_unfinished_epoch(deal.taken), epoch);
     if (epoch - from > epochs_apart_max)
       return Error{"the workers are " + std::to_string(epoch - from) +
                    " epochs apart; valid: up to " + std::to_string(epochs_apart_max)};
-    rest_size = order.count_left(deal.taken);
-    if (rest_size > epochs_apart_max * samples)
-      return Error{std::to_string(rest_size) + " samples are left; valid: up to " +
+    leftover_size = order.count_left(deal.taken);
+    if (leftover_size > epochs_apart_max * samples)
+      return Error{std::to_string(leftover_size) + " samples are left; valid: up to " +
                    std::to_string(epochs_apart_max * samples)};
   }
   return {};

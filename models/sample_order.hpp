@@ -89,14 +89,14 @@ class SampleOrder {
   [[nodiscard]] std::uint64_t steps_per_epoch() const noexcept { return steps_per_epoch_; }
 
   /// Returns the number of steps that deal what former deals left; 0 without former deals.
-  [[nodiscard]] std::uint64_t rest_steps() const noexcept { return rest_steps_; }
+  [[nodiscard]] std::uint64_t leftover_steps() const noexcept { return leftover_steps_; }
   /// Returns the first epoch that this deal deals as a whole.
   [[nodiscard]] std::uint64_t first_epoch() const noexcept { return first_epoch_; }
 
   /// Returns the step of the job at which the workers begin this deal if they all begin it
   /// together: first_epoch() then begins at a multiple of steps_per_epoch().
   [[nodiscard]] std::uint64_t first_step() const noexcept {
-    return first_epoch_ * steps_per_epoch_ - rest_steps_;
+    return first_epoch_ * steps_per_epoch_ - leftover_steps_;
   }
 
   /// Returns the number of steps of a worker in `epochs` epochs that are dealt as a whole, rounded:
@@ -125,8 +125,8 @@ class SampleOrder {
   // all workers have batches of one size, and worker < workers.
 
   /// Returns how many samples the worker takes next: a batch, which may go on into the next epoch,
-  /// or, if whole epochs have no samples for the worker, what is left of its part of the rest, at
-  /// most a batch.
+  /// or, if whole epochs have no samples for the worker, what is left of its part of the leftover,
+  /// at most a batch.
   [[nodiscard]] std::uint64_t size_after(std::uint64_t worker, std::uint64_t taken) const;
   /// Replaces `out` by these samples.
   void batch_after(std::uint64_t worker, std::uint64_t taken,
@@ -150,7 +150,7 @@ class SampleOrder {
   [[nodiscard]] std::uint64_t count_left(std::span<const Taken> taken) const;
 
   /// Returns the first epoch that no worker has begun. Requires: one entry for each worker.
-  [[nodiscard]] std::uint64_t epochs_begun(std::span<const Taken> taken) const;
+  [[nodiscard]] std::uint64_t first_new_epoch(std::span<const Taken> taken) const;
 
  private:
   friend Result<void> check_deals(std::span<const FormerDeal> former, std::uint64_t samples);
@@ -159,7 +159,7 @@ class SampleOrder {
 
   /// The samples that are dealt first: what the workers of `order` left. They are listed when they
   /// are needed first.
-  struct Rest {
+  struct Leftover {
     std::once_flag is_listed;
     std::shared_ptr<const SampleOrder> order;
     std::vector<Taken> taken;
@@ -167,7 +167,7 @@ class SampleOrder {
   };
 
   /// The place of a sample in a deal of consecutive positions.
-  struct Place {
+  struct SamplePlace {
     std::uint64_t worker = 0;
     std::uint64_t step = 0;
     /// The number of the worker's samples before this sample.
@@ -175,9 +175,9 @@ class SampleOrder {
   };
 
   /// Where a worker stands in its part of the deal.
-  struct Position {
+  struct WorkerPosition {
     /// True while the worker takes what former deals left; `epoch` means nothing then.
-    bool in_rest;
+    bool in_leftover;
     std::uint64_t epoch;
     /// The number of the worker's samples of what former deals left, or of the epoch, and how many
     /// of them the worker has taken.
@@ -185,7 +185,7 @@ class SampleOrder {
     std::uint64_t taken;
   };
   /// Returns where `worker` stands after `taken` samples of the deal.
-  [[nodiscard]] Position position_after(std::uint64_t worker, std::uint64_t taken) const;
+  [[nodiscard]] WorkerPosition position_after(std::uint64_t worker, std::uint64_t taken) const;
 
   /// How the samples of a step are divided: as in FormerDeal.
   struct Parts {
@@ -194,13 +194,15 @@ class SampleOrder {
     std::span<const std::uint64_t> sizes;
   };
 
-  /// A deal that begins with `rest_size` samples, and goes on with whole epochs from `first_epoch`.
+  /// A deal that begins with `leftover_size` samples, and goes on with whole epochs from
+  /// `first_epoch`.
   SampleOrder(std::uint64_t samples, const Parts& parts, std::uint64_t seed, bool shuffle,
-              std::uint64_t first_epoch, std::shared_ptr<Rest> rest, std::uint64_t rest_size);
+              std::uint64_t first_epoch, std::shared_ptr<Leftover> leftover,
+              std::uint64_t leftover_size);
 
   /// Goes on after the deals `former`.
   void follow(std::span<const FormerDeal> former);
-  [[nodiscard]] const std::vector<DealtSample>& rest() const;
+  [[nodiscard]] const std::vector<DealtSample>& leftover() const;
   /// Calls `take(sample, epoch)` for each sample of `worker` at `step`.
   template <class Take>
   void for_each_sample(std::uint64_t worker, std::uint64_t step, Take take) const;
@@ -215,14 +217,14 @@ class SampleOrder {
   [[nodiscard]] std::uint64_t share_of(std::uint64_t worker, std::uint64_t count) const;
   [[nodiscard]] std::uint64_t share_of_steps(std::uint64_t worker, std::uint64_t count,
                                              std::uint64_t steps) const;
-  [[nodiscard]] Place place_of(std::uint64_t count, std::uint64_t position) const;
+  [[nodiscard]] SamplePlace place_of(std::uint64_t count, std::uint64_t position) const;
   /// Returns where the part of `worker` begins in a slice of `size` samples. Requires: batches are
   /// of different sizes, worker <= workers.
   [[nodiscard]] std::uint64_t begin_of(std::uint64_t worker, std::uint64_t size) const {
     return size >= round_size_ ? begins_[worker] : size * begins_[worker] / round_size_;
   }
   /// Returns the first epoch that some worker has not taken as a whole.
-  [[nodiscard]] std::uint64_t first_epoch_left(std::span<const Taken> taken) const;
+  [[nodiscard]] std::uint64_t first_unfinished_epoch(std::span<const Taken> taken) const;
   [[nodiscard]] Permutation order_of(std::uint64_t epoch) const;
 
   std::uint64_t samples_;
@@ -236,10 +238,10 @@ class SampleOrder {
   bool shuffle_;
   std::uint64_t steps_per_epoch_ = 0;
   std::uint64_t first_epoch_ = 0;
-  std::uint64_t rest_size_ = 0;
-  std::uint64_t rest_steps_ = 0;
-  /// Null if there is no rest, or if only its size counts.
-  std::shared_ptr<Rest> rest_;
+  std::uint64_t leftover_size_ = 0;
+  std::uint64_t leftover_steps_ = 0;
+  /// Null if nothing is left over, or if only its size counts.
+  std::shared_ptr<Leftover> leftover_;
 };
 
 /// Returns the order in which the workers of a job take their samples first. If `dynamic`, `batch`

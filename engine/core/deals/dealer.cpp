@@ -120,7 +120,7 @@ bool Dealer::take_due_revision(MemberId worker, std::uint64_t taken) {
     return true;
   }
   const std::uint64_t period =
-      std::max(revision_steps_min, order()->rest_steps() + order()->steps_per_epoch());
+      std::max(revision_steps_min, order()->leftover_steps() + order()->steps_per_epoch());
   if (!revision_due_) revision_due_ = period;
   if (taken < *revision_due_) return false;
   *revision_due_ = taken + period;
@@ -211,7 +211,7 @@ Deal Dealer::next_deal(const Configuration& configuration) const {
   models::FormerDeal last = former_deal(latest);
   last.taken = taken_of(latest, configuration, reports_);
   const models::SampleOrder order = order_of(latest);
-  std::uint64_t epoch = order.epochs_begun(last.taken);
+  std::uint64_t epoch = order.first_new_epoch(last.taken);
   if (epoch > UINT32_MAX / 2) epoch = order.first_epoch();  // a member is broken
   next.former = models::deals_after(latest.former, order, std::move(last));
   // If the deals of one epoch are too many, what is left of it is given up.

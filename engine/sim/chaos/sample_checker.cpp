@@ -52,7 +52,7 @@ std::string SampleChecker::why_not_once(const std::vector<core::Step>& held, con
     const models::SampleOrder order = dealer_.order_of(deal);
     const auto left = order.left(taken);
     all.insert(all.end(), left.begin(), left.end());
-    epochs = order.epochs_begun(taken);
+    epochs = order.first_new_epoch(taken);
   }
   std::ranges::sort(all);
   const auto name = [](models::DealtSample dealt) {

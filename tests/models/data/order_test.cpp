@@ -108,7 +108,7 @@ TEST(SampleOrder, LosesAndRepeatsNothingWhenTheWorkersChange) {
       ASSERT_TRUE(check_deals(former, n)) << check_deals(former, n).error().message;
       const SampleOrder order{n, workers, size, 7, shuffle, former};
       if (changes == 0) {
-        add_taken(order, std::vector<Taken>(workers, {.steps = order.rest_steps()}), all);
+        add_taken(order, std::vector<Taken>(workers, {.steps = order.leftover_steps()}), all);
         std::ranges::sort(all);
         ASSERT_EQ(std::ranges::adjacent_find(all), all.end()) << "trial " << trial;
         ASSERT_EQ(all.size(), n * order.first_epoch()) << "trial " << trial;
@@ -117,7 +117,7 @@ TEST(SampleOrder, LosesAndRepeatsNothingWhenTheWorkersChange) {
       FormerDeal deal{.batch = order.batch_size(), .taken = std::vector<Taken>(workers)};
       for (std::uint64_t w = 0; w < workers; ++w) {
         Taken& taken = deal.taken[w];
-        taken.steps = random.below(3 * order.steps_per_epoch() + order.rest_steps());
+        taken.steps = random.below(3 * order.steps_per_epoch() + order.leftover_steps());
         if (random.below(4) > 0) continue;
         // Only the number of its samples is known.
         std::vector<DealtSample> dealt;
@@ -129,7 +129,7 @@ TEST(SampleOrder, LosesAndRepeatsNothingWhenTheWorkersChange) {
       }
       add_taken(order, deal.taken, all);
       const auto left = order.left(deal.taken);
-      ASSERT_EQ(all.size() + left.size(), n * order.epochs_begun(deal.taken));
+      ASSERT_EQ(all.size() + left.size(), n * order.first_new_epoch(deal.taken));
       ASSERT_EQ(order.count_left(deal.taken), left.size());
       former = deals_after(former, order, deal);
     }
@@ -139,7 +139,7 @@ TEST(SampleOrder, LosesAndRepeatsNothingWhenTheWorkersChange) {
 TEST(SampleOrder, ForgetsFormerDealsWhenTheirSamplesAreTaken) {
   const std::vector<FormerDeal> former{{0, 5, 15, {{1}, {2}}}};
   const SampleOrder order{60, 3, 5, 7, true, former};
-  const std::uint64_t end = order.rest_steps();
+  const std::uint64_t end = order.leftover_steps();
   EXPECT_EQ(deals_after(former, order, {0, 5, 40, {{end}, {end - 1}, {end}}}).size(), 2U);
   const auto later = deals_after(former, order, {0, 5, 60, {{end}, {end}, {end + 1}}});
   EXPECT_EQ(later, (std::vector<FormerDeal>{{1, 5, 60, {{0}, {0}, {1}}}}));
@@ -156,7 +156,7 @@ TEST(SampleOrder, ForgetsDealsOfWhichNobodyHasTakenAnything) {
 TEST(SampleOrder, CountsStepsUntilTheEndOfEpochs) {
   const std::vector<FormerDeal> former{{0, 5, 15, {{1}, {2}}}};  // 15 of 60 samples
   const SampleOrder order{60, 3, 5, 7, true, former};
-  EXPECT_EQ(order.rest_steps(), 3U);
+  EXPECT_EQ(order.leftover_steps(), 3U);
   EXPECT_EQ(order.steps_per_epoch(), 4U);
   EXPECT_EQ(order.first_step(), 1U) << "the second epoch begins at step 4";
   EXPECT_EQ(order.steps_until(0.2), 0U) << "15 samples are more than 0.2 epochs";

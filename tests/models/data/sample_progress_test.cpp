@@ -96,7 +96,7 @@ TEST(SampleProgress, TakesEverySampleOnceWhileWorkersHandInAndChange) {
         ASSERT_EQ(all.size(), n * order.first_epoch()) << "trial " << trial;
         break;
       }
-      ASSERT_EQ(all.size() + order.left(deal.taken).size(), n * order.epochs_begun(deal.taken))
+      ASSERT_EQ(all.size() + order.left(deal.taken).size(), n * order.first_new_epoch(deal.taken))
           << "trial " << trial;
       ASSERT_EQ(order.count_left(deal.taken), order.left(deal.taken).size());
       former = deals_after(former, order, deal);

@@ -95,8 +95,8 @@ TEST(SizedOrder, LosesAndRepeatsNothingWhenTheSizesChange) {
       if (is_sized) deal.sizes = sizes;
       for (std::uint64_t w = 0; w < sizes.size(); ++w) {
         const std::uint64_t steps =
-            changes == 0 ? order.rest_steps()
-                         : random.below(3 * order.steps_per_epoch() + order.rest_steps());
+            changes == 0 ? order.leftover_steps()
+                         : random.below(3 * order.steps_per_epoch() + order.leftover_steps());
         std::uint64_t samples = 0;
         for (std::uint64_t step = 0; step < steps; ++step) {
           order.batch(w, step, dealt);
@@ -116,7 +116,8 @@ TEST(SizedOrder, LosesAndRepeatsNothingWhenTheSizesChange) {
         break;
       }
       const auto left = order.left(deal.taken);
-      ASSERT_EQ(all.size() + left.size(), n * order.epochs_begun(deal.taken)) << "trial " << trial;
+      ASSERT_EQ(all.size() + left.size(), n * order.first_new_epoch(deal.taken))
+          << "trial " << trial;
       ASSERT_EQ(order.count_left(deal.taken), left.size());
       former = deals_after(former, order, deal);
     }

@@ -77,7 +77,7 @@ TEST(Dealer, DealsWhatADeadWorkerLeft) {
   auto all = taken_in(dealer, first, 0, 2);
   all.merge(taken_in(dealer, first, 1, 1));
   all.merge(taken_in(dealer, first, 2, 1));
-  const std::uint64_t rest = dealer.order_of(*next).rest_steps();
+  const std::uint64_t rest = dealer.order_of(*next).leftover_steps();
   EXPECT_EQ(rest, 4U) << "16 samples are left for 2 workers";
   for (const std::uint64_t worker : {0U, 1U}) all.merge(taken_in(dealer, *next, worker, rest));
   EXPECT_EQ(all.size(), samples);
@@ -210,7 +210,7 @@ TEST(Dealer, GivesUpWhatIsLeftIfTheMembersChangeTooOften) {
       ++given_up;
       EXPECT_EQ(dealer.deal().former.size(), 100U);
       EXPECT_EQ(dealer.order_of(*next).first_epoch(), 1U);
-      EXPECT_EQ(dealer.order_of(*next).rest_steps(), 0U);
+      EXPECT_EQ(dealer.order_of(*next).leftover_steps(), 0U);
     }
     ASSERT_TRUE(dealer.on(now, NewDeal{*next}));
   }
