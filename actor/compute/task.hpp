@@ -54,7 +54,7 @@ struct StepInput {
   core::Cut cut = {};
   /// compute() may call this function with parts of the update that are complete before the whole
   /// (core::PartsSink). Null if the update must be given whole.
-  std::function<void(core::EarlyParts parts)> take_parts = {};
+  std::function<void(core::EarlyParts parts)> on_parts = {};
 };
 
 struct StepResult {

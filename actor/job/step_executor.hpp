@@ -108,7 +108,7 @@ class StepExecutor {
         StepInput input{
             id, step, share, values, {.samples_max = samples_max, .hand_in = hand_in.get()}};
         if (gives_parts)
-          input.take_parts = [&](core::EarlyParts parts) {
+          input.on_parts = [&](core::EarlyParts parts) {
             actor::post(self, actor::PartsComputed{step, std::move(parts)});
           };
         StepResult result = heuristic->measure(*job_context, [&] {

@@ -13,8 +13,7 @@ requires models::Model<M, D> StepResult TrainTask<M, D>::compute(const StepInput
                                                                  Scratch& scratch) {
   Random random = Random::stream(seed_, input.worker, input.step);
   std::optional<core::PartsSink> sink;
-  if (input.take_parts && !buckets_.empty())
-    sink.emplace(core::PartsSink{buckets_, input.take_parts});
+  if (input.on_parts && !buckets_.empty()) sink.emplace(core::PartsSink{buckets_, input.on_parts});
   auto [update, fault] = gradients_.compute(input.worker, input.step, input.values, random, scratch,
                                             input.share, input.cut, sink ? &*sink : nullptr);
   return {std::move(update), std::move(fault)};
