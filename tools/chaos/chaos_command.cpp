@@ -170,7 +170,7 @@ Result<int> chaos_command(const ChaosOptions& options) {
   if (!options.out.empty())
     if (auto valid = check_writable(options.out); !valid)
       return std::move(valid).error().within("--out");
-  const GracefulStop orderly{stop_message};
+  const GracefulStop graceful{stop_message};
   Campaign campaign{*seeds, options.threads > 0
                                 ? options.threads
                                 : std::max<std::size_t>(1, std::thread::hardware_concurrency())};

@@ -323,7 +323,7 @@ Result<int> predict_command(const Registry& registry, const EvaluateOptions& opt
   if (!columns) return columns.error();
   const std::string csv = csv_of(*loaded, *predictions, *columns);
   if (options.out.empty()) return write_stdout(csv, done);
-  const GracefulStop orderly{nullptr};  // a signal does not interrupt replace_file()
+  const GracefulStop graceful{nullptr};  // a signal does not interrupt replace_file()
   if (auto written = replace_file(options.out, csv); !written) {
     print_error(written.error().message);
     return job_failed;

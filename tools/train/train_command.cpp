@@ -68,10 +68,10 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
   auto options = ready->resolved.options;
   // Before the members begin there is nothing to save, so a signal ends the program at once, even
   // if it takes long to initialise a large model.
-  std::optional<GracefulStop> orderly;
+  std::optional<GracefulStop> graceful;
   options.job.on_start = [&, own_actors = options.job.on_start](const auto& actors, auto& system) {
     if (own_actors) own_actors(actors, system);
-    orderly.emplace(ready->job.quiet ? nullptr : stop_message_without_saving);
+    graceful.emplace(ready->job.quiet ? nullptr : stop_message_without_saving);
   };
   options.job.on_progress = [&](const actor::Progress& p) { return recorder.on_progress(p); };
   options.job.on_evaluated = [&](const actor::Progress& progress, const auto& states) {

@@ -59,7 +59,7 @@ Result<SimJob> make_simulation(const Settings& settings, const Registry& registr
 
 /// Runs the live job. Returns its outcome, or an Error if it could not be started.
 Result<actor::Outcome> run_live(const PreparedRun& ready) {
-  const GracefulStop orderly{ready.job.quiet ? nullptr : stop_message};
+  const GracefulStop graceful{ready.job.quiet ? nullptr : stop_message};
   Display display{ready.job.quiet};
   auto options = ready.resolved.options;
   options.job.on_progress = [&](const actor::Progress& progress) {
