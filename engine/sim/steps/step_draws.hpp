@@ -43,7 +43,7 @@ class StepDraws {
   }
   /// Returns true if the worker passes at `step` without asking, because it is in a run
   /// (barrier::run_to()).
-  [[nodiscard]] bool runs(MemberId worker, Step step) const {
+  [[nodiscard]] bool is_in_run(MemberId worker, Step step) const {
     return !paced_.empty() && step < paced_[worker].run_end;
   }
   /// Returns the barrier at which the worker decides now.

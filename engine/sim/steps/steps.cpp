@@ -25,13 +25,13 @@ class Simulation {
         learner_(learner),
         never_waits_(barrier::always_passes(options.barrier)),
         draws_others_(barrier::is_sampled(options.barrier)),
-        on_arrival_(!draws_others_ || options.recheck.arrival),
-        sends_notices_(!on_arrival_ && options.recheck.notify),
+        rechecks_on_arrival_(!draws_others_ || options.recheck.arrival),
+        sends_notices_(!rechecks_on_arrival_ && options.recheck.notify),
         has_coordinator_(core::keeps_steps_centrally(options.mode)),
         has_timers_(draws_others_ && (!options.recheck.arrival || options.recheck.interval)),
         by_probability_(decides_by_probability(options)),
-        depends_on_step_(!draws_others_ && !barrier::needs_paces(options.barrier)),
-        depends_on_min_only_(!draws_others_ && !depends_on_step_ &&
+        decides_by_step_(!draws_others_ && !barrier::needs_paces(options.barrier)),
+        depends_on_min_only_(!draws_others_ && !decides_by_step_ &&
                              barrier::floor(options.barrier, 0).has_value()),
         exchange_(options),
         queue_(options.workers, mean_of(options)),
@@ -100,11 +100,11 @@ class Simulation {
   }
 
   void add_point(Time at) {
-    const bool runs = counts_.running() > 0;
+    const bool is_running = counts_.running() > 0;
     result_.curve.push_back(
         {.at = at,
          .updates = result_.updates,
-         .min = runs ? counts_.min() : options_.steps_max,
+         .min = is_running ? counts_.min() : options_.steps_max,
          .median = counts_.median().value_or(options_.steps_max),
          .max = counts_.max(),
          .waiting = static_cast<double>(waiting()) / static_cast<double>(options_.workers)});
@@ -160,8 +160,8 @@ class Simulation {
     Waiter& waiter = waiters_[worker];
     if (waiter.due_at != now_) return;
     if (!waiter.waiting) return write_update(worker);
-    if (!waiter.undecided) return draw_at_timer(worker);
-    handle_draw(worker, *std::exchange(waiter.undecided, std::nullopt));
+    if (!waiter.pending_result) return draw_at_timer(worker);
+    handle_draw(worker, *std::exchange(waiter.pending_result, std::nullopt));
   }
 
   void write_update(MemberId worker) {
@@ -179,12 +179,12 @@ class Simulation {
     result_.max_lag = std::max(result_.max_lag, step - counts_.min());
     if (sends_notices_) send_notices(worker);
     draws_.arrive(worker, now_, step);
-    const bool runs = draws_.runs(worker, step);
+    const bool is_in_run = draws_.is_in_run(worker, step);
     if (step >= options_.steps_max) {
       counts_.finish(step);
       recheck_waiters();
     } else if (const DrawResult result = try_to_pass(worker); result.pass && !result.decided_at) {
-      release(worker, runs);
+      release(worker, is_in_run);
       recheck_waiters();
     } else {
       recheck_waiters();  // comes before start_waiting(): the worker has drawn for this arrival
@@ -192,17 +192,17 @@ class Simulation {
     }
   }
 
-  /// If `runs`, the worker is in a run (barrier::run_to()) and goes on without a message.
-  void release(MemberId worker, bool runs) {
-    if (has_coordinator_ && !runs) ++result_.messages.releases;
+  /// If `is_in_run`, the worker is in a run (barrier::run_to()) and goes on without a message.
+  void release(MemberId worker, bool is_in_run) {
+    if (has_coordinator_ && !is_in_run) ++result_.messages.releases;
     draws_.pass(worker, now_);
     begin_step(worker);
   }
 
   void start_waiting(MemberId worker, const DrawResult& result) {
     ++waiting_;
-    if (on_arrival_ && by_probability_) counts_.add_waiter(steps_[worker], worker);
-    if (on_arrival_ && !by_probability_) waiters_in_order_.push_back(worker);
+    if (rechecks_on_arrival_ && by_probability_) counts_.add_waiter(steps_[worker], worker);
+    if (rechecks_on_arrival_ && !by_probability_) waiters_in_order_.push_back(worker);
     if (has_timers_) waiters_[worker].waiting = true;
     if (has_timers_) arrange_next_draw(worker, result);
   }
@@ -216,7 +216,7 @@ class Simulation {
 
   /// After an arrival, makes every waiting worker draw again if the recheck policy says so.
   void recheck_waiters() {
-    if (!on_arrival_ || waiting_ == 0) return;
+    if (!rechecks_on_arrival_ || waiting_ == 0) return;
     last_recheck_at_ = now_;
     if (by_probability_) {
       const std::size_t before = waiting_;
@@ -229,7 +229,7 @@ class Simulation {
       std::erase_if(waiters_in_order_, [&](MemberId worker) {
         const bool pass = !refused.contains(steps_[worker]) && try_to_pass(worker).pass;
         if (pass) end_waiting(worker);
-        if (!pass && depends_on_step_) refused.insert(steps_[worker]);
+        if (!pass && decides_by_step_) refused.insert(steps_[worker]);
         return pass;
       });
     }
@@ -252,7 +252,8 @@ class Simulation {
 
   /// Decides whether the worker may pass, by one draw or by all workers' steps.
   DrawResult try_to_pass(MemberId worker) {
-    if (never_waits_ || draws_.runs(worker, steps_[worker]) || needs_no_draw(worker)) return {true};
+    if (never_waits_ || draws_.is_in_run(worker, steps_[worker]) || needs_no_draw(worker))
+      return {true};
     if (has_timers_) ++waiters_[worker].draw;
     const DrawResult result = by_probability_ ? draws_.decide(worker, counts_, steps_, draw_random_)
                                               : draws_.decide(worker, steps_, now_, draw_random_);
@@ -275,28 +276,28 @@ class Simulation {
   void arrange_next_draw(MemberId worker, const DrawResult& result) {
     Waiter& waiter = waiters_[worker];
     if (result.decided_at) {
-      waiter.undecided = {result.pass, result.laggard};
+      waiter.pending_result = {result.pass, result.laggard};
       return schedule(worker, *result.decided_at - now_);
     }
     const bool asks_laggard = sends_notices_ && result.laggard;
     if (asks_laggard) {
       const Step floor = *barrier::floor(draws_.barrier_of(worker), steps_[worker]);
       if (!has_coordinator_) ++result_.messages.notify_requests;
-      // The laggard may have got there while the draw was undecided. Then it answers at once.
+      // The laggard may have got there while the result was pending. Then it answers at once.
       if (reported_step(*result.laggard) >= floor) {
         if (!has_coordinator_) ++result_.messages.notices;
         return schedule(worker, Time{});
       }
       notify_requests_[*result.laggard].add({worker, floor, waiter.draw});
     }
-    if (options_.recheck.interval || !(asks_laggard || on_arrival_))
+    if (options_.recheck.interval || !(asks_laggard || rechecks_on_arrival_))
       schedule(worker, interval_of(waiters_[worker], options_.recheck));
     else
       waiter.due_at = never;
   }
 
   void draw_at_timer(MemberId worker) {
-    if (on_arrival_) {
+    if (rechecks_on_arrival_) {
       // The interval begins with the last draw, which the last arrival may have caused.
       const Time due = last_recheck_at_ +
                        std::min(interval_of(waiters_[worker], options_.recheck), options_.horizon);
@@ -310,8 +311,8 @@ class Simulation {
   /// Lets a waiting worker pass after its draw, or arranges the next draw.
   void handle_draw(MemberId worker, const DrawResult& result) {
     if (!result.pass || result.decided_at) return arrange_next_draw(worker, result);
-    if (on_arrival_ && by_probability_) counts_.remove_waiter(steps_[worker], worker);
-    if (on_arrival_ && !by_probability_) std::erase(waiters_in_order_, worker);
+    if (rechecks_on_arrival_ && by_probability_) counts_.remove_waiter(steps_[worker], worker);
+    if (rechecks_on_arrival_ && !by_probability_) std::erase(waiters_in_order_, worker);
     end_waiting(worker);
   }
 
@@ -339,11 +340,10 @@ class Simulation {
   Learner* learner_;
   /// True if no worker ever waits.
   bool never_waits_;
-  /// True if the barrier is sampled: workers draw others, and draw again as the recheck policy
-  /// says.
+  /// True if the barrier is sampled: workers draw others, and again as the recheck policy says.
   bool draws_others_;
   /// True if waiting workers draw again at every arrival.
-  bool on_arrival_;
+  bool rechecks_on_arrival_;
   bool sends_notices_;
   /// True if a coordinator sees every step.
   bool has_coordinator_;
@@ -352,7 +352,7 @@ class Simulation {
   /// True if draws are decided by the probabilities that counts_ computes.
   bool by_probability_;
   /// True if all waiting workers at one step see the same steps, and so decide alike.
-  bool depends_on_step_;
+  bool decides_by_step_;
   /// True for rules that decide by the paces of all workers and have a floor: a worker that waits
   /// passes once the lowest step is high enough.
   bool depends_on_min_only_;

@@ -30,7 +30,7 @@ struct Waiter {
   std::uint64_t draw = 0;
   /// The outcome of the last draw, if it is known but not decided yet: the worker learns it at
   /// `due_at`.
-  std::optional<DrawResult> undecided = std::nullopt;
+  std::optional<DrawResult> pending_result = std::nullopt;
   core::Time step_began_at{};
   core::StepTimes step_times = {};
 
