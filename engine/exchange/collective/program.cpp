@@ -6,7 +6,7 @@
 namespace starling::collective {
 namespace {
 
-void sort_once_each(std::vector<Rank>& ranks) {
+void sort_and_remove_duplicates(std::vector<Rank>& ranks) {
   std::ranges::sort(ranks);
   const auto rest = std::ranges::unique(ranks);
   ranks.erase(rest.begin(), rest.end());
@@ -34,8 +34,8 @@ Program make_program(const Schedule& schedule, Rank self) {
     for (const Move& move : schedule.rounds[r])
       if (move.to == self) add(move, Instruction::Kind::receive, move.from);
   }
-  sort_once_each(program.senders);
-  sort_once_each(program.receivers);
+  sort_and_remove_duplicates(program.senders);
+  sort_and_remove_duplicates(program.receivers);
   std::ranges::copy_if(program.receivers, std::back_inserter(program.last_acks_from),
                        [&](Rank to) { return !contributes(schedule, to, self); });
   std::ranges::copy_if(program.senders, std::back_inserter(program.last_acks_to),
