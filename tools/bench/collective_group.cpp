@@ -16,6 +16,7 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -40,6 +41,8 @@ constexpr auto answer_timeout = std::chrono::minutes{1};
 constexpr auto lost_check_interval = std::chrono::milliseconds{200};
 /// The group never changes.
 constexpr core::Epoch epoch = 1;
+/// Above each window.
+constexpr collective::CollectiveId windows = 1024;
 
 /// True once the process of another member has reported a failure, or has ended.
 using HasLostMember = std::function<bool()>;
@@ -50,17 +53,10 @@ core::SumSlices cut(const CollectiveRun& run) {
   return core::cut_sum(run.schedule, bytes, core::ExchangeOptions{}.window);
 }
 
-/// Returns the smallest window of the runs, which all of them can use.
-std::uint32_t window_of(const std::vector<CollectiveRun>& runs) {
-  std::uint32_t window = UINT32_MAX;
-  for (const CollectiveRun& run : runs) window = std::min(window, cut(run).slice_window);
-  return window;
-}
-
-/// A member of the group: an executor behind a transport.
+/// A member of the group: executors behind a transport.
 class Member {
  public:
-  Member(Rank self, std::uint32_t window) : self_(self), executor_({.window = window}) {}
+  explicit Member(Rank self) : self_(self) {}
 
   /// Listens at a free port of the loopback. With a provider, the member makes its own keys and
   /// accepts all others.
@@ -90,11 +86,12 @@ class Member {
   /// Runs a collective to its end. Returns nullopt if another member does not answer, or once
   /// `has_lost_member()` is true.
   [[nodiscard]] std::optional<Values> run(const std::shared_ptr<const collective::Program>& program,
-                                          std::uint32_t slices, Values values,
+                                          const core::SumSlices& cut, Values values,
                                           const HasLostMember& has_lost_member) {
     collective::Effects<float> effects;
     std::unique_lock lock{mutex_};
-    executor_.start(effects, ++started_, program, std::move(values), slices);
+    const collective::CollectiveId id = ++started_ * windows + cut.slice_window;
+    executor_of(id).start(effects, id, program, std::move(values), cut.slices);
     execute(std::move(effects), lock);
     const auto is_complete = [&] { return result_.has_value(); };
     const auto give_up_at = std::chrono::steady_clock::now() + answer_timeout;
@@ -113,9 +110,9 @@ class Member {
     collective::Effects<float> effects;
     std::unique_lock lock{mutex_};
     if (const auto* piece = std::get_if<core::SumPiece>(&message)) {
-      (void)executor_.on(effects, from, core::to_piece<float>(*piece));
+      (void)executor_of(piece->sum).on(effects, from, core::to_piece<float>(*piece));
     } else if (const auto* ack = std::get_if<core::SumAck>(&message)) {
-      (void)executor_.on(effects, from, core::to_ack(*ack));
+      (void)executor_of(ack->sum).on(effects, from, core::to_ack(*ack));
     }
     execute(std::move(effects), lock);
   }
@@ -132,6 +129,14 @@ class Member {
     for (const auto& effect : effects)
       if (const auto* send = std::get_if<collective::Send<float>>(&effect)) send_to(*send);
     lock.lock();
+  }
+
+  /// Returns the executor with the window of the collective, which its id contains. So a collective
+  /// is as fast as in a job, whatever else is measured.
+  collective::Executor<float>& executor_of(collective::CollectiveId id) {
+    const auto window = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(id % windows));
+    return executors_.try_emplace(window, collective::ExecutorOptions{.window = window})
+        .first->second;
   }
 
   void send_to(const collective::Send<float>& send) {
@@ -151,7 +156,8 @@ class Member {
   std::vector<wire::Peer> peers_;
   std::mutex mutex_;
   std::condition_variable completed_;
-  collective::Executor<float> executor_;
+  /// By window.
+  std::map<std::uint32_t, collective::Executor<float>> executors_;
   collective::CollectiveId started_ = 0;
   std::optional<Values> result_;
   /// The last member, because its thread uses the others.
@@ -169,7 +175,7 @@ Result<std::vector<double>> run_at(Member& member, Rank self,
     warm_up.elements = std::size_t{1} << 20U;
     const auto program = std::make_shared<const collective::Program>(
         collective::make_program(warm_up.schedule, self));
-    if (!member.run(program, cut(warm_up).slices, Values(warm_up.elements), has_lost_member))
+    if (!member.run(program, cut(warm_up), Values(warm_up.elements), has_lost_member))
       return no_answer;
     std::this_thread::sleep_for(std::chrono::milliseconds{100});
   }
@@ -177,7 +183,7 @@ Result<std::vector<double>> run_at(Member& member, Rank self,
   for (const CollectiveRun& run : runs) {
     const auto program =
         std::make_shared<const collective::Program>(collective::make_program(run.schedule, self));
-    const std::uint32_t slices = cut(run).slices;
+    const core::SumSlices slices = cut(run);
     // The first sum is not measured, but its result is checked.
     auto values = member.run(program, slices, Values(run.elements, static_cast<float>(self + 1)),
                              has_lost_member);
@@ -281,7 +287,7 @@ class Children {
 /// and sends "done" or the reason of its failure.
 void run_child(const Connection& parent, Rank self, std::size_t members,
                const std::vector<CollectiveRun>& runs, std::optional<fabric::Provider> provider) {
-  Member member{self, window_of(runs)};
+  Member member{self};
   if (auto opened = member.open(provider); !opened || !parent.send(member.address())) return;
   std::vector<std::string> addresses;
   for (std::size_t i = 0; i < members; ++i) {
@@ -307,7 +313,7 @@ Result<std::vector<double>> run_collectives(std::size_t members,
             [&](const Connection& parent) { run_child(parent, self, members, runs, provider); });
         !started)
       return std::move(started).error();
-  Member member{0, window_of(runs)};
+  Member member{0};
   if (auto opened = member.open(provider); !opened) return std::move(opened).error();
   std::vector<std::string> addresses{member.address()};
   for (const Connection& child : children.connections()) {

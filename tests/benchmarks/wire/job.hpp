@@ -37,8 +37,9 @@ class TransferTask final : public actor::Task {
   std::vector<core::RangeRows> plan(const actor::StepInput& input) override {
     const auto now = Clock::now();
     raise_priority();
-    if (input.step > warm_up(load_)) push_time += now - transfer_started_at_;
-    if (input.step == warm_up(load_) + load_.rounds) done.set_value();
+    const core::Step end = warm_up(load_) + load_.rounds;
+    if (input.step > warm_up(load_) && input.step <= end) push_time += now - transfer_started_at_;
+    if (input.step == end) done.set_value();
     std::vector<core::RangeRows> reads(layout_.ranges.size());
     for (core::RangeId r = 0; r < reads.size(); ++r) reads[r].range = r;
     transfer_started_at_ = Clock::now();
@@ -47,7 +48,8 @@ class TransferTask final : public actor::Task {
   actor::StepResult compute(const actor::StepInput& input, core::Scratch&) override {
     const auto now = Clock::now();
     raise_priority();
-    if (input.step >= warm_up(load_)) pull_time += now - transfer_started_at_;
+    if (input.step >= warm_up(load_) && input.step < warm_up(load_) + load_.rounds)
+      pull_time += now - transfer_started_at_;
     actor::StepResult result;
     result.update.samples = 1;
     for (core::RangeId r = 0; r < layout_.ranges.size(); ++r) {

@@ -101,10 +101,10 @@ bool measure_tensors(bool curve, const std::string& only) {
       setup.steps = warm_up(load) + load.rounds + 10;
       setup.members = worker_and_owner;
       setup.secrets = make_secrets(curve);
-      setup.applier = [](const core::MergeTarget&, std::span<float> value,
-                         std::span<const float> update) {
-        std::ranges::copy(update, value.begin());
-      };
+      setup.applier = core::merge_applier<float>(
+          [](const core::MergeTarget&, std::span<float> value, std::span<const float> update) {
+            std::ranges::copy(update, value.begin());
+          });
       const auto job = run_job(setup);
       const auto raw = run_raw(load, curve);
       setup.applier =
