@@ -102,10 +102,12 @@ struct PrepareNormaliseBackward {
       g[j] += products[i] * inverse[i];
       g[channels + j] += totals[i];
       const float variance = 1 / (inverse[i] * inverse[i]) - epsilon;
-      const float bias_correction = m > 1 ? m / (m - 1) : 1;
       const float share = momentum * weight * m;
-      g[2 * channels + j] += share * (mean[i] - w[2 * channels + j]);
-      g[3 * channels + j] += share * (bias_correction * variance - w[3 * channels + j]);
+      if (m > 1) {  // one row has no variance
+        const float bias_correction = m / (m - 1);
+        g[2 * channels + j] += share * (mean[i] - w[2 * channels + j]);
+        g[3 * channels + j] += share * (bias_correction * variance - w[3 * channels + j]);
+      }
       const float b = -scale * inverse[i] * inverse[i] * products[i] / m;
       a[i] = scale;
       totals[i] = -scale * totals[i] / m - b * mean[i];

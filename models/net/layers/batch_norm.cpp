@@ -111,7 +111,8 @@ class BatchNorm final : public Layer<T> {
       x_factor[j] = -scale * inverse[j] * inverse[j] * products[j] / rows;
       offset[j] = -scale * dy_sums[j] / rows - x_factor[j] * mean[j];
     }
-    add_statistics_change(b, mean, inverse, rows);
+    // One row, as the last batch of an epoch may have, has no variance.
+    if (count > 1) add_statistics_change(b, mean, inverse, rows);
     if (b.dx.empty()) return;
     combine_columns<T>(dy_factor, x_factor, b.x, offset, b.dy);
     std::ranges::copy(b.dy, b.dx.begin());
@@ -149,10 +150,10 @@ class BatchNorm final : public Layer<T> {
   }
 
   /// Adds the change of the running statistics to the gradient. `rows` is the number of elements
-  /// over which each channel's mean was taken: samples times positions.
+  /// over which each channel's mean was taken: samples times positions; at least 2.
   void add_statistics_change(const Backward<T>& b, std::span<const T> mean,
                              std::span<const T> inverse, T rows) const {
-    const T bias_correction = rows > 1 ? rows / (rows - 1) : T{1};
+    const T bias_correction = rows / (rows - 1);
     const T weight = momentum_ * b.share;
     for (std::size_t j = 0; j < channels_; ++j) {
       const T variance = 1 / (inverse[j] * inverse[j]) - epsilon_;

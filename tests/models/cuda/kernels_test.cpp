@@ -303,6 +303,19 @@ TEST(BatchNorms, KeepNan) {
   EXPECT_TRUE(std::isnan(a)) << "the CPU's scores are NaN";
 }
 
+TEST(BatchNorms, LeaveTheRunningStatisticsOfOneRowAlone) {
+  const std::vector<float> w{1, 0, 3, 4};
+  const float mean = 6;
+  const float inverse = 1;
+  float products = 0;
+  float totals = 1;
+  float a = 0;
+  std::vector<float> g(4);
+  PrepareNormaliseBackward{{1, 1, 1}, w.data(), &mean, &inverse, &products, &totals,
+                           &a,        g.data(), 1e-5F, 0.1F,     1}(0);
+  EXPECT_EQ(g, (std::vector<float>{0, 1, 0, 0}));
+}
+
 TEST(BatchNorms, UseRunningStatisticsInEvaluation) {
   CpuLayer cpu{"batch-norm", {7}, 5};
   cpu.w[21] = -0.5F;  // Pushes that arrive out of order can make a variance negative.
