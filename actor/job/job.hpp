@@ -72,7 +72,8 @@ struct Progress {
   /// The mean time of a step without injected delays and barriers: the time for reading, computing,
   /// pushing, and waiting for a processor.
   core::Time mean_work_time{};
-  /// The mean loss of the batches since the last Progress; if there were none, the last one's loss.
+  /// The mean loss of the batches since the last Progress that on_progress got or, if the job has
+  /// no on_progress, since the last Progress; if there were none, the last one's loss.
   double loss = 0;
   /// The metrics of the latest evaluation on test data and on training data.
   models::Metrics test;

@@ -51,9 +51,7 @@ std::optional<double> seconds_left(const ResolvedJob& job, const actor::Progress
   const auto& options = job.options.job;
   const double elapsed = in_seconds(progress.elapsed);
   if (options.time) left = std::max(0.0, in_seconds(*options.time) - elapsed);
-  // On a cluster workers may be lost, which would lower the mean, so the median is used.
-  const double step =
-      job.id.empty() ? mean_step(job, progress) : static_cast<double>(progress.spread.median);
+  const double step = mean_step(job, progress);
   const double step_before =
       static_cast<double>(job.steps_before) / static_cast<double>(options.workers);
   const double rate = elapsed > 0 ? (step - step_before) / elapsed : 0;

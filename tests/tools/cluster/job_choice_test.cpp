@@ -219,11 +219,19 @@ TEST(JobProgress, SaysHowFarAJobIsAndHowLongItStillTakes) {
   const JobProgress progress = progress_of(job, 3000);
   EXPECT_EQ(progress.step, 60U);
   EXPECT_DOUBLE_EQ(progress.data_epoch.value(), 1.2);
-  EXPECT_DOUBLE_EQ(progress.done_share.value(), 0.6);
-  // Two workers have 40 steps each to go, at 20 updates a second together.
-  EXPECT_DOUBLE_EQ(progress.remaining_s.value(), 4);
+  EXPECT_DOUBLE_EQ(progress.done_share.value(), 0.5);
+  // One worker has 60 steps to go, the other 40, at 20 updates a second together.
+  EXPECT_DOUBLE_EQ(progress.remaining_s.value(), 5);
   EXPECT_EQ(progress_text(job, 3000),
-            "running, epoch 1.2, step 60 of 100, loss 0.5, 20 updates/s, 4.0 s left");
+            "running, epoch 1.2, step 60 of 100, loss 0.5, 20 updates/s, 5.0 s left");
+}
+
+TEST(JobProgress, CountsAWorkerThatIsBehindOneThatHasEnded) {
+  JobSnapshot job = job_of_two(running);
+  job.members[1].status.state = ended;
+  job.members[1].status.step = 100;
+  EXPECT_DOUBLE_EQ(progress_of(job, 3000).done_share.value(), 0.7);
+  EXPECT_DOUBLE_EQ(progress_of(job, 3000).remaining_s.value(), 3);
 }
 
 TEST(JobProgress, CountsTheTimeLimitAsProgress) {

@@ -64,7 +64,18 @@ TEST(ProgressLine, IgnoresLostWorkersInTheRemainingTime) {
   job.id = "1";
   actor::Progress half = progress();
   half.updates = 60;
+  half.mean_step = 50;
   EXPECT_TRUE(progress_line(job, half).ends_with("ETA 2.0 s")) << progress_line(job, half);
+}
+
+TEST(ProgressLine, CountsWorkersThatAreBehindInTheRemainingTimeOnNodes) {
+  ResolvedJob job = resolved_job();
+  job.id = "1";
+  actor::Progress one_has_ended = progress();
+  one_has_ended.spread = {0, 100, 100};
+  one_has_ended.mean_step = 50;
+  const std::string line = progress_line(job, one_has_ended);
+  EXPECT_TRUE(line.ends_with("ETA 2.0 s")) << line;
 }
 
 TEST(ProgressLine, LeavesOutAnUnknownLossAndRemainingTime) {

@@ -23,6 +23,19 @@ core::NodeRecord with_printable_texts(core::NodeRecord node) {
   return node;
 }
 
+/// A node without updates in the last seconds repeats its last loss, which counts only if no other
+/// node has a newer one.
+void add_loss(JobSnapshot& job, const wire::JobStatus& report) {
+  const bool is_recent = report.updates_per_s > 0;
+  if (is_recent && !std::exchange(job.has_recent_loss, true)) {
+    job.loss_sum = 0;
+    job.loss_count = 0;
+  }
+  if (is_recent != job.has_recent_loss) return;
+  job.loss_sum += report.loss * static_cast<double>(report.loss_count);
+  job.loss_count += report.loss_count;
+}
+
 void add_figures(JobSnapshot& job, const wire::JobStatus& report) {
   job.reported_state = std::max(job.reported_state, report.state);
   job.started_ms =
@@ -34,8 +47,7 @@ void add_figures(JobSnapshot& job, const wire::JobStatus& report) {
   job.updates_before = std::max(job.updates_before, report.counts.updates_before);
   job.ranges = std::max(job.ranges, report.counts.ranges);
   job.updates_per_s += report.updates_per_s;
-  job.loss_sum += report.loss * static_cast<double>(report.loss_count);
-  job.loss_count += report.loss_count;
+  add_loss(job, report);
 }
 
 /// Merges what the node called `node` reports about a job.

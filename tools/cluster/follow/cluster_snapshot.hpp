@@ -39,10 +39,12 @@ struct JobSnapshot : MergedJob {
   core::Step steps_per_data_epoch = 0;
   /// 0 if the job has no time limit.
   std::uint64_t time_limit_ms = 0;
-  /// Sums over all nodes, for the last few seconds.
+  /// Sums over all nodes, for the last few seconds; those of the losses over the nodes that made
+  /// updates in this time or, if none did, over all nodes, for the last seconds in which they did.
   double updates_per_s = 0;
   double loss_sum = 0;
   std::uint64_t loss_count = 0;
+  bool has_recent_loss = false;
   /// The stages of a flow; empty before ask_for_stages().
   FlowStages stages = {};
 
@@ -65,7 +67,8 @@ struct JobSnapshot : MergedJob {
   [[nodiscard]] core::Step last_step() const;
   /// Returns how many epochs the median worker has taken; nullopt if the job has no data.
   [[nodiscard]] std::optional<double> data_epoch() const;
-  /// Returns the mean loss over the batches of the last seconds; nothing if there were none.
+  /// Returns the mean loss over the batches of the last seconds that had some; nothing if there
+  /// were none.
   [[nodiscard]] std::optional<double> loss() const;
 };
 

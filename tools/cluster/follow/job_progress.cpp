@@ -3,27 +3,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "starling/tools/program/time_text.hpp"
 
 namespace starling::program {
 namespace {
 
+/// Returns the steps that all workers have made together, and those that they have to make. Returns
+/// nothing if their number is not limited.
+std::optional<std::pair<double, double>> steps_of_all(const JobSnapshot& job) {
+  const core::Step last = job.last_step();
+  const std::vector<core::Step> steps = job.steps();
+  if (last == 0 || steps.empty()) return std::nullopt;
+  double made = 0;
+  for (const core::Step step : steps) made += static_cast<double>(std::min(step, last));
+  return std::pair{made, static_cast<double>(steps.size()) * static_cast<double>(last)};
+}
+
 /// Returns the estimated seconds until the job reaches its time limit or its last step, whichever
 /// comes first. Returns nothing if the job does not run, or if it has no time limit and its last
 /// step or its speed is not known.
-std::optional<double> seconds_left(const JobSnapshot& job, const JobProgress& progress,
-                                   double worked_s) {
+std::optional<double> seconds_left(const JobSnapshot& job, double worked_s) {
   if (job.state() != wire::JobState::running) return std::nullopt;
   std::optional<double> left;
   if (job.time_limit_ms > 0)
     left = std::max(0.0, static_cast<double>(job.time_limit_ms) / 1000 - worked_s);
-  const double workers = static_cast<double>(job.steps().size());
-  if (job.last_step() > 0 && job.updates_per_s > 0 && workers > 0) {
-    const auto steps_left = job.last_step() - std::min(job.last_step(), progress.step);
-    left = std::min(left.value_or(1e18),
-                    static_cast<double>(steps_left) * workers / job.updates_per_s);
-  }
+  if (const auto steps = steps_of_all(job); steps && job.updates_per_s > 0)
+    left = std::min(left.value_or(1e18), (steps->second - steps->first) / job.updates_per_s);
   return left;
 }
 
@@ -33,13 +41,12 @@ JobProgress progress_of(const JobSnapshot& job, std::int64_t now_ms) {
   JobProgress progress;
   if (job.state() == wire::JobState::preparing) return progress;
   if (const auto steps = job.steps(); !steps.empty()) progress.step = steps[steps.size() / 2];
-  const auto step = static_cast<double>(progress.step);
   progress.data_epoch = job.data_epoch();
   const bool is_running = job.state() == wire::JobState::running;
   const double age_s =
       static_cast<double>(std::max<std::int64_t>(0, now_ms - job.started_ms)) / 1000;
   const double worked_s = is_running ? age_s : static_cast<double>(job.last_step_ms) / 1000;
-  if (job.last_step() > 0) progress.done_share = step / static_cast<double>(job.last_step());
+  if (const auto steps = steps_of_all(job)) progress.done_share = steps->first / steps->second;
   if (job.time_limit_ms > 0)
     progress.done_share =
         std::max(progress.done_share.value_or(0),
@@ -49,7 +56,7 @@ JobProgress progress_of(const JobSnapshot& job, std::int64_t now_ms) {
   else if (job.last_step_ms > 0)
     progress.updates_per_s =
         1000.0 * static_cast<double>(job.updates_made()) / static_cast<double>(job.last_step_ms);
-  progress.remaining_s = seconds_left(job, progress, worked_s);
+  progress.remaining_s = seconds_left(job, worked_s);
   return progress;
 }
 

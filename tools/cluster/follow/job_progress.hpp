@@ -14,8 +14,8 @@ struct JobProgress {
   /// The passes over the training data that the median worker has made; nothing if no node knows
   /// yet how many steps a pass takes.
   std::optional<double> data_epoch = std::nullopt;
-  /// The share of the job's steps or of its time limit that is done, from 0 to 1, whichever is
-  /// larger; nothing if the job has neither limit.
+  /// The share of the steps of all workers or of the job's time limit that is done, from 0 to 1,
+  /// whichever is larger; nothing if the job has neither limit.
   std::optional<double> done_share = std::nullopt;
   std::optional<double> updates_per_s = std::nullopt;
   /// The estimated seconds until the job ends; nothing if they are not known.

@@ -159,7 +159,9 @@ bool JobWatcher::evaluate(double step) {
   last.evaluated_epoch = last.data_epoch;
   last.evaluated_updates = last.updates;
   ++last.evaluations;
-  const bool goes_on = recorder_.on_evaluated(last, *model);
+  actor::Progress evaluated = last;
+  evaluated.elapsed += Clock::now() - polled_at_;
+  const bool goes_on = recorder_.on_evaluated(evaluated, *model);
   if (job().job.until && actor::reached(*job().job.until, last.test) &&
       keep_model_at_target(*std::move(model)))
     stop(actor::Outcome::End::reached);
