@@ -1,6 +1,7 @@
 #include "starling/barrier/recheck.hpp"
 
 #include <array>
+#include <utility>
 
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
@@ -29,9 +30,9 @@ Result<Recheck> parse_recheck(std::string_view text) {
     if (!spec) return refuse(spec.error().message);
     SpecReader reader{*spec};
     if (spec->name == "arrival") {
-      recheck.arrival = true;
+      if (std::exchange(recheck.arrival, true)) return refuse("'arrival' is given twice");
     } else if (spec->name == "notify") {
-      recheck.notify = true;
+      if (std::exchange(recheck.notify, true)) return refuse("'notify' is given twice");
     } else if (spec->name == "interval") {
       const auto interval = parse_interval(reader.positional());
       if (!interval) return refuse(interval.error().message);

@@ -67,6 +67,9 @@ TEST(Recheck, RefusesBadIntervals) {
 TEST(Recheck, RefusesATriggerGivenTwice) {
   EXPECT_EQ(recheck_error("interval:5ms+interval:6ms"),
             "recheck 'interval:5ms+interval:6ms': 'interval' is given twice");
+  EXPECT_EQ(recheck_error("notify+notify"), "recheck 'notify+notify': 'notify' is given twice");
+  EXPECT_EQ(recheck_error("arrival+notify+arrival"),
+            "recheck 'arrival+notify+arrival': 'arrival' is given twice");
 }
 
 }  // namespace

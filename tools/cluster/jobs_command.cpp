@@ -120,12 +120,14 @@ Result<void> keep_requested(std::vector<wire::JobRecord>& jobs, const Settings& 
     const bool is_taken = std::ranges::count(candidates, job.name, &JobCandidate::name) > 0;
     candidates.push_back({job.job, is_taken ? std::to_string(job.job) : job.name, job.description});
   }
-  const auto chosen =
-      choose(text_of(settings, "job"), candidates, "no job has run on these nodes within a day");
+  const std::string text = text_of(settings, "job");
+  const auto chosen = choose(text, candidates, "no job has run on these nodes within a day");
   if (!chosen) return Error{chosen.error()}.within(location);
   const std::string wanted = candidates[*chosen].name;
   const wire::JobId id = candidates[*chosen].job;
-  std::erase_if(jobs, [&](const auto& job) { return job.name != wanted && job.job != id; });
+  const bool is_by_number = !wanted.starts_with(text);
+  std::erase_if(
+      jobs, [&](const auto& job) { return job.job != id && (is_by_number || job.name != wanted); });
   return {};
 }
 

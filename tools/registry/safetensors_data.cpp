@@ -95,7 +95,9 @@ Result<std::vector<float>> floats_of(const std::string& path, const Tensor& tens
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double number = number_at(tensor, i);
     values[i] = static_cast<float>(number) / divisor;
-    const bool is_exact = !is_integer(tensor.dtype) || static_cast<float>(number) == number;
+    // From 2^53 on, `number` may be a rounded integer.
+    const bool is_exact = !is_integer(tensor.dtype) ||
+                          (std::abs(number) < 0x1p53 && static_cast<float>(number) == number);
     if (!std::isfinite(values[i]) || !is_exact)
       return Error{path + ": tensor '" + tensor.name + "': sample " +
                    std::to_string(i / row_length + 1) +

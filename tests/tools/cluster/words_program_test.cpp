@@ -247,6 +247,14 @@ TEST_F(TwoJobs, AreChosenByNamePrefixOrNumber) {
       run(work_, program(), job_of_three(0, "--steps 3 --quiet --json --name run-one"));
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(nlohmann::json::parse(again.out)["name"], "run-one");
+
+  // A name means all jobs that have had it, and a number one job.
+  const auto count_jobs = [&](const std::string& job) {
+    return nlohmann::json::parse(starling(work_, "jobs " + job + " --json" + to(1)).out)["jobs"]
+        .size();
+  };
+  EXPECT_EQ(count_jobs("run-one"), 2U);
+  EXPECT_EQ(count_jobs(ended["jobs"][0]["job"]), 1U);
 }
 
 TEST_F(Nodes, NameAJobThatHasNoName) {

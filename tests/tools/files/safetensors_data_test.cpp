@@ -140,6 +140,8 @@ TEST_F(SafetensorsData, TensorsThatDoNotFitAreRefusedWithTensorAndSample) {
       {{x("F32", "[6]", x_f32.bytes), y_i64}, "'x' is F32 [6]; valid: [n, ...]"},
       {{x("I64", "[3,1]", bytes_of<std::int64_t>({1, 2, (1 << 24) + 1})), y_i64},
        "tensor 'x': sample 3 holds a number that is not finite or that a float cannot hold"},
+      {{x("I64", "[3,1]", bytes_of<std::int64_t>({1, INT64_MAX, 3})), y_i64},
+       "tensor 'x': sample 2 holds a number that is not finite or that a float cannot hold"},
       {{x("U8", "[3,3,2,2]", std::string(36, 'a')), y_i64},
        "'x' is U8 [3, 3, 2, 2]; it looks like images with the channels first; valid: [n, height, "
        "width, "},
