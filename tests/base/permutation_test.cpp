@@ -36,5 +36,23 @@ TEST(Permutation, MovesEveryNumberToEveryPositionEquallyOften) {
   EXPECT_LT(chi_square, 81 + 5 * 12.73);
 }
 
+/// Neighbours do not stay together, as they do if all numbers are moved by the same distance.
+TEST(Permutation, TakesEveryPairForTheFirstTwoEquallyOften) {
+  constexpr std::uint64_t size = 5;
+  constexpr int keys = 20000;
+  std::vector<double> counts(size * size);
+  for (std::uint64_t key = 0; key < keys; ++key) {
+    const Permutation permutation{size, key};
+    ++counts[permutation(0) * size + permutation(1)];
+  }
+  double chi_square = 0;
+  const double expected = double{keys} / (size * (size - 1));
+  for (std::uint64_t i = 0; i < counts.size(); ++i)
+    if (i % (size + 1) != 0)
+      chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
+  // 19 degrees of freedom: mean 19, standard deviation sqrt(38) = 6.16.
+  EXPECT_LT(chi_square, 19 + 5 * 6.16);
+}
+
 }  // namespace
 }  // namespace starling

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
+#include "starling/models/evaluate.hpp"
 #include "tests/models/model_data.hpp"
 
 namespace starling::models {
@@ -125,6 +127,26 @@ TEST(BuiltInModels, NamesEveryModelOnce) {
     EXPECT_NE(summary.find(name), std::string_view::npos) << name;
     EXPECT_EQ(std::ranges::count(entries, name, &ModelEntry::name), 1);
   }
+}
+
+/// evaluate_all() and predict_all() pass the rows in batches, of which the last one is shorter.
+TEST(BuiltInModels, AreEvaluatedOverAllBatchesOfALargeTable) {
+  const Table data = dense_table(2 * evaluation_batch_max + 100, 3, 0);
+  const auto model = std::get<Linear<double>>(parse_model<double>("linear", data).value());
+  const std::vector<double> w{0.5, -2, 3, 1};
+  Arena arena;
+  const auto predicted = predict_all(model, std::span{w}, data, arena);
+  ASSERT_EQ(predicted.size(), data.size());
+  double squares = 0;
+  for (std::size_t row = 0; row < data.size(); ++row) {
+    const auto x = data.dense_row(row);
+    const double score = std::inner_product(x.begin(), x.end(), w.begin(), w[3]);
+    ASSERT_NEAR(predicted[row], score, 1e-5) << row;
+    squares += (score - static_cast<double>(data.label(row))) *
+               (score - static_cast<double>(data.label(row)));
+  }
+  const auto metrics = evaluate_all(model, std::span{w}, data, arena);
+  EXPECT_NEAR(metrics[0].value, squares / 2 / static_cast<double>(data.size()), 1e-9);
 }
 
 TEST(BuiltInModels, ParameterShapesFollowFromTheData) {

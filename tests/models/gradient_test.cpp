@@ -265,6 +265,28 @@ TEST_P(Models, GradientDescentLowersTheLoss) {
   EXPECT_LT(tested.gradient(batch, g), 0.98 * first);
 }
 
+/// Finite differences do not show which function a model computes.
+TEST(Perceptron, ComputesWhatANetOfTheSameLayersComputes) {
+  for (const std::string activation : {"relu", "tanh"}) {
+    ModelUnderTest<> mlp{{"mlp:6-5-3,activation=" + activation, dense<6, 3>}};
+    ModelUnderTest<> net{{"net:layers=dense 5; " + activation + "; dense 3", dense<6, 3>}};
+    ASSERT_EQ(mlp.w, net.w);
+    std::vector<double> g, h;
+    const auto batch = all_rows(mlp.data);
+    EXPECT_NEAR(mlp.gradient(batch, g), net.gradient(batch, h), 1e-12) << activation;
+    for (std::size_t i = 0; i < g.size(); ++i) EXPECT_NEAR(g[i], h[i], 1e-12) << i;
+  }
+}
+
+TEST(Factorization, AddsMeanBiasesAndTheProductOfTheFactors) {
+  ModelUnderTest<> tested{{"mf:rank=2,users=2,items=2", [] {
+                             return Table{2, 0, Table::Dense{{1, 0}}, {0}};
+                           }}};
+  // The factors of two users and of two items, the biases of both, the mean.
+  tested.w = {1, 2, 3, 4, 5, 6, 7, 8, 0.25, 0.5, 2, 4, 100};
+  EXPECT_EQ(tested.predict(all_rows(tested.data))[0], 100 + 0.5 + 2 + 3 * 5 + 4 * 6);
+}
+
 std::string name_of(const testing::TestParamInfo<GradientCase>& given) {
   std::string name = std::to_string(given.index) + "_" + given.param.model;
   std::ranges::replace_if(

@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 
 #include "starling/base/input.hpp"
 #include "starling/models/data/formats/image.hpp"
@@ -81,6 +82,7 @@ TEST(Image, ReadsJpeg) {
 TEST(Image, ChangesChannels) {
   const Image three = with_channels(decode(grey(77)), 3);
   EXPECT_EQ(three.pixels, Pixels(6, 77));
+  EXPECT_EQ(with_channels(Image{1, 2, 1, {7, 200}}, 3).pixels, (Pixels{7, 7, 7, 200, 200, 200}));
   const Image back = with_channels(three, 1);
   EXPECT_EQ(back.pixels, Pixels(2, 77));
   // 0.299 R + 0.587 G + 0.114 B.
@@ -98,6 +100,20 @@ TEST(Image, ResizesLinearly) {
   const Image four{1, 4, 1, {0, 70, 140, 210}};
   EXPECT_EQ(resized(four, 1, 2).pixels, (Pixels{50, 160}));
   EXPECT_EQ(resized(four, 1, 4).pixels, four.pixels);
+}
+
+TEST(Image, ResizesEachChannelInBothDirections) {
+  const Image corners{2, 2, 3, {0, 10, 20, 40, 50, 60, 80, 90, 100, 120, 130, 140}};
+  const Image large = resized(corners, 4, 4);
+  // The shares of the lower and of the right pixel.
+  constexpr std::array<double, 4> share{0, 0.25, 0.75, 1};
+  ASSERT_EQ(large.pixels.size(), 48U);
+  for (std::size_t row = 0; row < 4; ++row)
+    for (std::size_t column = 0; column < 4; ++column)
+      for (std::size_t c = 0; c < 3; ++c)
+        EXPECT_EQ(large.pixels[(row * 4 + column) * 3 + c],
+                  80 * share.at(row) + 40 * share.at(column) + 10 * static_cast<double>(c))
+            << row << " " << column << " " << c;
 }
 
 TEST(Image, RefusesDamagedImagesAndOtherFormats) {
@@ -147,6 +163,15 @@ TEST(Images, BecomeRowsWithTheirFolderAsClass) {
   std::ranges::sort(names);
   EXPECT_EQ(names, (std::vector<std::string>{"cat/a.png", "dog/0.PNG", "dog/1.PNG", "dog/2.PNG",
                                              "dog/3.PNG"}));
+}
+
+TEST(Images, AreResizedToHeightByWidth) {
+  const ImageFolder folder;
+  for (const char* name : {"pics/a/1.png", "pics/b/2.png"})
+    folder.write(name, png_of(1, 2, {0, 204}));
+  const Table table = folder.load(",size=1x4").value();
+  EXPECT_EQ(std::vector(table.dense_row(1).begin(), table.dense_row(1).end()),
+            (std::vector<float>{0, 0.2F, 0.6F, 0.8F}));
 }
 
 TEST(Images, HaveTheChannelsOfTheMajority) {

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,6 +90,10 @@ TEST_P(Nets, SaysWhichElementsOfItsGradientAreFinal) {
                              g.begin() + static_cast<std::ptrdiff_t>(first)));
     }
     EXPECT_EQ(last, 0U) << "in the end all of them";
+    std::set<std::string> layers;
+    for (const Parameter& p : model.parameters())
+      layers.insert(p.name.substr(0, p.name.rfind('.')));
+    EXPECT_EQ(seen.size(), layers.size()) << "once for each layer with parameters";
   }
 }
 
@@ -247,8 +252,10 @@ TEST(BatchNormStatistics, NeedTwoSamplesInEachMicroBatch) {
 TEST(BatchNormStatistics, AreExactOverMillionsOfPixels) {
   constexpr std::size_t side = 4096;
   constexpr std::size_t images = 2;
-  const Table data{side * side, 0, Table::Dense{std::vector<float>(images * side * side, 1)},
-                   std::vector<float>(images)};
+  // Half of the pixels are 0, the others 2.
+  std::vector<float> pixels(images * side * side);
+  for (std::size_t i = 0; i < pixels.size(); i += 2) pixels[i] = 2;
+  const Table data{side * side, 0, Table::Dense{std::move(pixels)}, std::vector<float>(images)};
   const auto spec =
       Spec::parse("net:input=4096x4096x1,layers=batch-norm momentum=1; global-avg-pool; dense 1")
           .value();
@@ -260,7 +267,21 @@ TEST(BatchNormStatistics, AreExactOverMillionsOfPixels) {
   ComputeContext context{random, arena};
   model.gradient(w, data, all_rows(data), g, context);
   EXPECT_NEAR(w[2] + g[2], 1, 1e-6) << "the mean";
-  EXPECT_NEAR(w[3] + g[3], 0, 1e-6) << "the variance";
+  EXPECT_NEAR(w[3] + g[3], 1, 1e-6) << "the variance";
+}
+
+/// As in the last batch of an epoch, if the number of samples is no multiple of the batch.
+TEST(BatchNormStatistics, AreNotChangedByABatchOfOneSample) {
+  const Table data{1, 0, Table::Dense{{6}}, {0}};
+  const auto model = Net<double>::parse(Spec::parse("net:layers=batch-norm").value(), data).value();
+  std::vector<double> w(4), g(4);
+  Random random{1};
+  model.initialise(w, random);
+  Arena arena;
+  ComputeContext context{random, arena};
+  model.gradient(w, data, all_rows(data), g, context);
+  EXPECT_EQ(g[2], 0);
+  EXPECT_EQ(g[3], 0);
 }
 
 TEST(BatchNormStatistics, AreMeansOverTheMicroBatchesOfALargeBatch) {

@@ -21,6 +21,7 @@ TEST_F(Nodes, KeepTheModelOfAJobWhoseSubmitWasKilledForAttach) {
       first_attach.err.find("stays on its nodes: `starling attach softmax-digits-1 --save FILE`"),
       std::string::npos)
       << first_attach.err;
+  std::this_thread::sleep_for(std::chrono::seconds{3});
   const ProgramResult ran = starling(work_, "attach --json --save m --checkpoint c" + to(0));
   EXPECT_EQ(ran.code, 0) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);

@@ -16,7 +16,7 @@ class KeyedNodes : public Nodes {
  protected:
   void SetUp() override {
     for (const char* line :
-         {"keys init-cluster", "keys node a b c", "keys node laptop --role client"})
+         {"keys init-cluster", "keys node a b c", "keys node laptop desk --role client"})
       ASSERT_EQ(starling(work_, line).code, 0) << line;
     start();
   }
@@ -30,6 +30,13 @@ class KeyedNodes : public Nodes {
   std::string to(std::size_t node) override {
     return " --to " + seed(std::string(1, static_cast<char>('a' + node)), addresses_.at(node)) +
            " --keys " + key("laptop") + " ";
+  }
+  /// Returns the exit code of `status` for the client desk, which is never revoked.
+  int ask_from_desk(std::size_t node) {
+    const std::string name(1, static_cast<char>('a' + node));
+    return starling(work_,
+                    "status --to " + seed(name, addresses_.at(node)) + " --keys " + key("desk"))
+        .code;
   }
 };
 
@@ -57,6 +64,7 @@ TEST_F(KeyedNodes, TrainAndIgnoreRevokedNodesAndClients) {
       starling(work_, "keys revoke laptop --to " + seed("b", addresses_[1]));
   EXPECT_EQ(client_revoked.code, 0) << client_revoked.err;
   EXPECT_EQ(starling(work_, "status" + to(1)).code, 1);
+  EXPECT_EQ(ask_from_desk(1), 0) << "node b refuses the revoked client only";
 
   // Revocations hold after a restart too, because nodes keep them in files.
   EXPECT_TRUE(wait_until([&] {
@@ -69,7 +77,9 @@ TEST_F(KeyedNodes, TrainAndIgnoreRevokedNodesAndClients) {
   }
   Process restarted{folders_[0], program(), words("node --listen 127.0.0.1:* --keys " + key("a"))};
   addresses_[0] = address_of(restarted, "a");
+  ASSERT_FALSE(addresses_[0].empty()) << restarted.err();
   EXPECT_EQ(starling(work_, "status" + to(0)).code, 1);
+  EXPECT_EQ(ask_from_desk(0), 0) << restarted.err();
   restarted.signal(SIGKILL);
 }
 

@@ -70,20 +70,19 @@ class Nodes : public testing::Test {
     return words("submit" + to(node) +
                  "--data digits:n=1000 --model softmax --workers 3 --delay exp:10ms " + more_flags);
   }
-  /// True once the workers of the first job have made 9 updates.
-  bool is_training() {
-    const auto status_json =
-        nlohmann::json::parse(run(work_, program(), words("status --json" + to(1))).out);
-    return !status_json["jobs"].empty() && status_json["jobs"][0].value("updates", 0) >= 9;
-  }
-
-  /// Returns the members of the first job as `starling status` prints them; none without a job.
-  nlohmann::json members() {
+  /// Returns the first job as `starling status` prints it; an empty object without a job, and if
+  /// the node does not answer in time.
+  nlohmann::json first_job() {
     const auto status_json = nlohmann::json::parse(
         run(work_, program(), words("status --json" + to(1))).out, nullptr, false);
-    if (status_json.is_discarded() || status_json["jobs"].empty()) return nlohmann::json::array();
-    return status_json["jobs"][0]["members"];
+    if (status_json.is_discarded() || status_json["jobs"].empty()) return nlohmann::json::object();
+    return status_json["jobs"][0];
   }
+  /// True once the workers of the first job have made 9 updates.
+  bool is_training() { return first_job().value("updates", 0) >= 9; }
+
+  /// Returns the members of the first job; none without a job.
+  nlohmann::json members() { return first_job().value("members", nlohmann::json::array()); }
 
   Folder work_;
   std::array<Folder, 3> folders_;

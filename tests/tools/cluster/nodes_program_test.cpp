@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "tests/tools/cluster/nodes.hpp"
@@ -18,8 +19,13 @@ TEST_F(Nodes, TrainASubmittedJobInEveryMode) {
                             "--epochs 3 --quiet --json --save m.safetensors " +
                             mode_flags);
     EXPECT_EQ(ran.code, 0) << mode_flags << "\n" << ran.err;
-    EXPECT_NE(ran.out.find("\"updates\":"), std::string::npos) << ran.out;
-    EXPECT_EQ(starling(work_, "evaluate m.safetensors").code, 0);
+    const auto json = nlohmann::json::parse(ran.out, nullptr, false);
+    // 800 of the 1,000 samples are to train on: 7 steps of 4 workers with 32 samples each.
+    EXPECT_EQ(json["updates"], 4 * 3 * 7) << ran.out;
+    EXPECT_GT(json["test_accuracy"], 0.5) << ran.out;
+    const ProgramResult evaluated = starling(work_, "evaluate m.safetensors --json");
+    ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+    EXPECT_EQ(nlohmann::json::parse(evaluated.out)["accuracy"], json["test_accuracy"]);
   }
 }
 
@@ -381,6 +387,11 @@ TEST_F(Nodes, RunEightJobsThatAreSubmittedAtOnce) {
     const ProgramResult ended = submit->wait();
     EXPECT_EQ(ended.code, 0) << ended.err;
   }
+  const auto jobs = nlohmann::json::parse(starling(work_, "jobs --json" + to(0)).out)["jobs"];
+  std::set<std::string> names;
+  for (const auto& job : jobs) names.insert(job["name"].get<std::string>());
+  EXPECT_EQ(jobs.size(), 8U) << jobs;
+  EXPECT_EQ(names.size(), 8U) << jobs;
 }
 
 }  // namespace
