@@ -123,7 +123,9 @@ Frame compact_frame(core::MemberId to, bool is_resend) {
     values.is_compact = true;
     return core::make_peer_message(core::Value{0, 0, std::move(values)});
   }();
-  core::Envelope envelope{.to = to, .traffic_class = TrafficClass::data};
+  core::Envelope envelope;
+  envelope.to = to;
+  envelope.traffic_class = TrafficClass::data;
   envelope.packet.sequence = 1;
   envelope.packet.payload = message;
   envelope.packet.is_resend = is_resend;
