@@ -51,9 +51,11 @@ if(programs)
   install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   # Made when it is installed, because `cmake --install --prefix` changes the path of the program.
   install(CODE "
-    set(CMAKE_INSTALL_FULL_BINDIR \${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR})
-    configure_file(${PROJECT_SOURCE_DIR}/tools/starling-node.service.in
-      ${PROJECT_BINARY_DIR}/starling-node.service @ONLY)")
+    get_filename_component(prefix \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
+    get_filename_component(CMAKE_INSTALL_FULL_BINDIR \"${CMAKE_INSTALL_BINDIR}\" ABSOLUTE
+      BASE_DIR \"\${prefix}\")
+    configure_file(\"${PROJECT_SOURCE_DIR}/tools/starling-node.service.in\"
+      \"${PROJECT_BINARY_DIR}/starling-node.service\" @ONLY)")
   install(FILES ${PROJECT_BINARY_DIR}/starling-node.service
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/systemd/system)
 endif()

@@ -258,7 +258,9 @@ wire::JobRecord ClusterJob::record(const std::optional<wire::JobSummary>& summar
   record.workers = current.counts.other_workers;
   for (const wire::MemberStatus& member : current.local_members) {
     record.workers.push_back({{member.member, member.incarnation}, member.updates});
-    if (member.updates > 0) record.step_max = std::max(record.step_max, member.step);
+    // As in JobSnapshot::steps(): a worker that joined and made no update ended at the last step.
+    if (member.incarnation == 1 || member.updates > 0)
+      record.step_max = std::max(record.step_max, member.step);
   }
   record.is_reported_by_client = summary.has_value();
   record.summary = summary ? *summary : outcome_of(current);

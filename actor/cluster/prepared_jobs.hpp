@@ -18,6 +18,7 @@
 
 #include "starling/actor/cluster/cluster_node.hpp"
 #include "starling/actor/cluster/event_loop.hpp"
+#include "starling/actor/compute/task.hpp"
 #include "starling/actor/thread_priority.hpp"
 #include "starling/base/input.hpp"
 
@@ -241,6 +242,8 @@ class PreparedJobs {
                            .stop = stop,
                            .deadline = EventLoop::Clock::now() + read_timeout}};
     auto made = catch_errors(make);
+    // The text of a user's code goes to other nodes and to the client.
+    if (!made) made = Error{made.error().message.substr(0, exception_text_max)};
     const std::lock_guard lock{shared->mutex};
     if (shared->loop != nullptr)
       shared->loop->post([jobs, id, made = std::move(made)] { jobs->finish(id, made); });

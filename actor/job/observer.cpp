@@ -354,9 +354,10 @@ void ObserverHost::update_deal_figures() {
         std::accumulate(epochs.begin(), epochs.end(), 0.0) / static_cast<double>(epochs.size());
 }
 
-void ObserverHost::update_loss() {
-  if (loss_count_ > 0)
-    figures_.loss = std::exchange(loss_sum_, 0) / static_cast<double>(loss_count_);
+void ObserverHost::update_loss(bool keeps_losses) {
+  if (loss_count_ > 0) figures_.loss = loss_sum_ / static_cast<double>(loss_count_);
+  if (keeps_losses) return;
+  loss_sum_ = 0;
   loss_count_ = 0;
 }
 

@@ -100,7 +100,8 @@ class ObserverHost : public actor::ObserverActor::base {
   void finish();
   void update_figures();
   void update_deal_figures();
-  void update_loss();
+  /// Sets the loss of the figures. If `keeps_losses`, on_progress gets these losses too.
+  void update_loss(bool keeps_losses = false);
   [[nodiscard]] double mean_step() const;
 
   JobContextPtr job_context_;

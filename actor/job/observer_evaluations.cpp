@@ -76,8 +76,8 @@ void ObserverHost::evaluate(std::vector<core::RangeState> states, double step,
   evaluated_at_ = step;
   evaluated_epoch_ = data_epoch;
   update_figures();
-  // Else nobody sees these figures, or on_progress gets these losses.
-  if (options_.stop_when && !is_final && !options_.on_progress) update_loss();
+  // Else nobody sees these figures.
+  if (options_.stop_when && !is_final) update_loss(options_.on_progress != nullptr);
   Progress figures = figures_;
   figures.evaluated_at = step;
   job_context_->pool->submit([job_context = job_context_, self = actor::ObserverActor{this},
@@ -111,7 +111,7 @@ void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
   bool goes_on = true;
   if (options_.on_evaluated) {
     update_figures();
-    if (!options_.on_progress) update_loss();  // else on_progress gets these losses
+    update_loss(options_.on_progress != nullptr);
     call("on_evaluated", [&] { goes_on = options_.on_evaluated(figures_, evaluated_model_); });
   }
   if (evaluated.is_final) return finish();

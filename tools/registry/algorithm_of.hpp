@@ -52,7 +52,9 @@ class AlgorithmOf final : public AnyModel {
   [[nodiscard]] Result<void> accepts(const AnyData& data) const override {
     if (data.as<D>() == nullptr)
       return Error{"algorithm " + text_ + " computes with data of another type"};
-    if (const auto made = make_for(data); !made) return made.error();
+    // Only evaluations make the algorithm for test data.
+    if (made_.evaluate)
+      if (const auto made = make_for(data); !made) return made.error();
     return {};
   }
   [[nodiscard]] Result<void> accepts_batch(std::size_t) const override { return {}; }

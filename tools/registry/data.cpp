@@ -323,7 +323,7 @@ std::string add_id_counts(std::string text, const TrainAndTest& data) {
     }
     if (SpecReader{*spec}.has(key)) continue;
     text += (text.find(':') == std::string::npos ? ":" : ",") + std::string{key} + "=" +
-            print_number(double{std::min(largest + 1, ids_max)});
+            print_number(double{std::min(std::floor(largest) + 1, ids_max)});
   }
   return text;
 }

@@ -148,7 +148,11 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
   if (!data) return add_location(std::move(data).error(), settings);
   std::string text =
       training->model.empty() ? default_model(training->data.data, data->train) : training->model;
-  if (!training->data.test && data->test) text = add_id_counts(std::move(text), *data);
+  // A user's own `mf` may have no such options.
+  if (!training->data.test && data->test)
+    if (auto sized = add_id_counts(text, *data);
+        make_model(registry, sized, data->train, training->element_type))
+      text = std::move(sized);
   auto model = make_model(registry, text, data->train, training->element_type);
   if (!model) {
     return std::move(model).error().within(location_or_flag(settings, "model"));

@@ -75,7 +75,11 @@ Result<std::shared_ptr<const AnyModel>> make_job_model(const Registry& registry,
                                                        const TrainAndTest& data,
                                                        const Settings& settings) {
   std::string text = job.model.empty() ? default_model(job.data.data, data.train) : job.model;
-  if (!job.data.test && data.test) text = add_id_counts(std::move(text), data);
+  // A user's own `mf` may have no such options.
+  if (!job.data.test && data.test)
+    if (auto sized = add_id_counts(text, data);
+        make_model(registry, sized, data.train, job.element_type))
+      text = std::move(sized);
   if (text.empty())
     return Error{"--model: is needed for data of its own type; " +
                  valid_names(models_for(registry, data.train))};

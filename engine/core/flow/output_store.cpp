@@ -3,11 +3,23 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include "starling/base/check.hpp"
 #include "starling/engine/flow/values/codec.hpp"
 
 namespace starling::core {
+namespace {
+
+/// Returns the beginning of the message of an exception of a user's code. The message goes to other
+/// nodes, which close a connection that sends a message of many MiB.
+std::string text_of(const std::exception& fault) {
+  constexpr std::size_t text_max = 4096;
+  return std::string{std::string_view{fault.what()}.substr(0, text_max)};
+}
+
+}  // namespace
 
 void OutputStore::begin(ActionPtr action, flow::Plan plan) {
   ActionState& state = actions_[action->id];
@@ -106,7 +118,7 @@ PieceChunk OutputStore::read_chunk(MemberId reader, const PieceName& piece, std:
     read_next(reading->second, number, bytes_max);
   } catch (const std::exception& fault) {
     readings_.erase(key);
-    missing.error = "an output cannot be read: " + std::string{fault.what()};
+    missing.error = "an output cannot be read: " + text_of(fault);
     return missing;
   }
   PieceChunk chunk = reading->second.last_chunk;
@@ -164,7 +176,7 @@ PieceStored OutputStore::execute(const StorePiece& store) {
     piece.writer.reset();
     piece.task.reset();
   } catch (const std::exception& fault) {
-    stored.error = fault.what();
+    stored.error = text_of(fault);
     if (stored.error.empty()) stored.error = "records could not be stored";
     pieces_.erase(chunk.piece);
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "starling/base/text.hpp"
@@ -45,9 +44,10 @@ char guess_separator(std::string_view line, bool has_decimal_commas) {
 
 /// Returns whether `line` begins with a cell that is only a `#`, a usual name for a column of row
 /// numbers, so that the line is a header and no comment.
-bool begins_with_number_column(std::string_view line, std::optional<char> separator) {
-  if (line.size() < 2 || line[0] != '#') return false;
-  return separator ? line[1] == *separator : line[1] == ',' || line[1] == ';' || line[1] == '|';
+bool begins_with_number_column(std::string_view line, const CsvSource& source) {
+  if (line.size() < 2 || line[0] != '#' || !source.header.value_or(true)) return false;
+  if (source.separator) return line[1] == *source.separator;
+  return line[1] != '\t' && line[1] == guess_separator(line, source.has_decimal_commas);
 }
 
 }  // namespace
@@ -180,7 +180,7 @@ Result<const CsvRows::Cells*> CsvRows::read_line() {
     if (is_first && ((**line).starts_with("\xff\xfe") || (**line).starts_with("\xfe\xff")))
       return error("is UTF-16; valid: UTF-8, as `iconv -f UTF-16 -t UTF-8` writes it");
     const bool may_be_comment =
-        source_.has_comments || (is_first && !begins_with_number_column(**line, source_.separator));
+        source_.has_comments || (is_first && !begins_with_number_column(**line, source_));
     if (may_be_comment && (**line).starts_with('#')) continue;
     if (is_first)
       separator_ = source_.separator.value_or(guess_separator(**line, source_.has_decimal_commas));

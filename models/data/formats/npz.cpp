@@ -162,7 +162,14 @@ NpzSource fill_in_names(const NpzSource& source, const Archive& archive, bool is
   if (!source.features.empty() || names_labels)
     pairs.insert(pairs.end(), other.begin(), other.end());
   NpzSource named = source;
+  const auto is_other = [&](const NamePair& pair) {
+    const std::string_view features = pair.features;
+    return std::ranges::any_of(other,
+                               [&](const NamePair& one) { return one.features == features; });
+  };
   const auto fits = [&](const NamePair& pair, bool with_labels) {
+    // Features of the other part suit only labels of that part.
+    if (!with_labels && source.features.empty() && is_other(pair)) return false;
     const bool has_features = source.features.empty() ? has_array(archive, pair.features)
                                                       : source.features == pair.features;
     if (!with_labels || source.labels == "none") return has_features;

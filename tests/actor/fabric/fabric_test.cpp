@@ -40,8 +40,8 @@ TEST(Fabric, LeavesSignalsToTheProgram) {
   const auto before = handlers();  // a sanitizer handles some
   ASSERT_TRUE(libfabric()) << libfabric().error().message;
   EXPECT_EQ(handlers(), before);
-  for (const Provider provider : {Provider::shm, Provider::tcp}) {
-    (void)Endpoint::open(provider);
+  for (const Provider provider : {Provider::tcp, Provider::shm}) {
+    SKIP_WITHOUT(provider);  // opens an endpoint
     EXPECT_EQ(handlers(), before) << print(provider);
   }
 }

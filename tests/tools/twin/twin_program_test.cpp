@@ -86,7 +86,8 @@ TEST(Twin, ComparesTheTimeOfAJobThatMakesAllItsSteps) {
   EXPECT_EQ(json["figures"]["elapsed_s"]["live"], json["live_s"]);
 }
 
-/// At this learning rate, no test loss is better than the first one.
+/// At this learning rate, the test loss stays the same but for rounding, and soon no better one
+/// comes.
 TEST(Twin, EndsTheLiveRunWhenPatienceIsOver) {
   const Folder folder;
   folder.write("job.toml", job);

@@ -198,8 +198,10 @@ Result<wire::NodeStatus> Access::ask_status() const {
   const std::string address = wire::without_key(seed);
   if (auto connected = try_connection(address); !connected) return std::move(connected).error();
   status = client->ask_for<wire::NodeStatus>(seed, wire::GetStatus{}, second_reply_timeout);
-  if (!status) return explain_silence(address, has_keys);
-  return status;
+  if (status) return status;
+  if (auto valid = client->check_certificate(); !valid)
+    return std::move(valid).error().within("--keys");
+  return explain_silence(address, has_keys);
 }
 
 Error explain_silence(const std::string& address, bool has_keys) {

@@ -50,7 +50,9 @@ class Description {
   }
 
   [[nodiscard]] std::string text() const { return text_; }
-  [[nodiscard]] std::string json() const { return json_.dump(2) + "\n"; }
+  [[nodiscard]] std::string json() const {
+    return json_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
 
  private:
   void describe(const security::ClusterSecrets& file) {
