@@ -13,16 +13,20 @@
 
 namespace starling::core {
 
-/// Returns true if the members of the exchange compress what they send themselves, by bf16
-/// (ExchangeOptions::rounds_to_bf16), so that workers hand it whole gradients. Requires:
-/// check_exchange(exchange).
+/// Returns true if the exchange compresses: its members round what they send to bf16
+/// (ExchangeOptions::rounds_to_bf16). Workers then hand uncompressed gradients to the exchange.
+/// Requires: check_exchange(exchange).
 [[nodiscard]] bool exchange_compresses(const models::Compression& compression,
                                        std::string_view exchange);
 
-/// Refuses a compression rule with an exchange that is unknown, or whose members do not send
-/// gradients, unless they can round what they send; with a barrier that measures the
-/// loss by whole gradients; for elements that are not floats; and for row-sparse parameters, whose
-/// steps send few rows already.
+/// Returns an Error if the rule compresses gradients, and one of these is true:
+///  - the exchange is unknown;
+///  - the rule is sparse (sends_sparse()), and members of the exchange send each other models;
+///  - the rule is not sparse, members of the exchange send each other sums or models, and they
+///    cannot round these to bf16;
+///  - the barrier needs uncompressed gradients, by which it measures the loss;
+///  - the elements are not floats;
+///  - a parameter is row-sparse: the steps already send only the rows of it that they touch.
 [[nodiscard]] Result<void> check_compression(const models::Compression& compression,
                                              std::string_view exchange,
                                              const barrier::Barrier& barrier,
