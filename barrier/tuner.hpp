@@ -1,6 +1,7 @@
 /// Moves the staleness s and the sample size beta of one worker's barrier, if the barrier tunes
-/// itself (rules/tuned.hpp). docs/design/0017-tuned-barrier.md derives the law. No clock and no
-/// randomness; not thread-safe.
+/// itself (rules/tuned.hpp). The control law says how s and beta change with what the worker
+/// observes; docs/design/0017-tuned-barrier.md derives it. No clock and no randomness; not
+/// thread-safe.
 #pragma once
 
 #include <chrono>
@@ -23,20 +24,22 @@ struct Observation {
   /// True if a draw did not let the worker pass. A worker that was not refused has waited only for
   /// answers.
   bool was_refused = false;
-  /// How many others answered the first draw at the barrier; the mean and the largest of their
-  /// lags, in steps, where an other that is not behind counts as 0.
+  /// How many workers answered the first draw at the barrier; the mean and the largest of their
+  /// lags, in steps. The lag of a worker that is not behind counts as 0.
   std::size_t answers = 0;
   double mean_lag = 0;
   double largest_lag = 0;
-  /// The share of these others that are behind, less the share of those that are not: from 1 for a
-  /// worker ahead of all to -1. (An other at the same step has reached it earlier, so it is not
-  /// behind.)
+  /// How many of the workers that answered are behind this one, minus how many are not, divided by
+  /// `answers`: 1 if all are behind, -1 if none is, and 0 without answers. A worker at the same
+  /// step is not behind, because it reached that step earlier.
   double lead = 0;
-  /// The descent along the model's move from the former step to this one; nullopt if it is unknown.
+  /// How steeply the loss falls from the parameters that the worker read in its former step to
+  /// those that it read in this one (descent.hpp); nullopt if that is unknown.
   std::optional<Descent> descent = std::nullopt;
 };
 
-/// The state of the law: s and beta, which need not be whole numbers, and smoothed observations.
+/// The state of the control law: s and beta, which need not be whole numbers, and smoothed
+/// observations.
 struct TunerState {
   /// log2(beta).
   double sample_level = 0;
@@ -47,7 +50,8 @@ struct TunerState {
   std::optional<double> mean_lag = std::nullopt;
   /// The smoothed lead.
   double lead = 0;
-  /// Under `progress`: the share of waiting that is the current target, and the smoothed descents.
+  /// Used under Tuned::Measure::progress only: the share of its time that the worker now aims to
+  /// wait at the barrier, and the smoothed descents.
   double waiting_share = 0;
   Descent descent = {};
 
@@ -60,11 +64,12 @@ struct TunerState {
 /// Returns the state with which a worker begins.
 [[nodiscard]] TunerState first_state(const Tuned& rule);
 
-/// The law: returns the state after one more observation.
+/// The control law: returns the state after one more observation.
 [[nodiscard]] TunerState next(const Tuned& rule, TunerState state, const Observation& seen);
 
 /// One worker's tuner: collects its observations, and says by which s and beta the worker decides.
-/// The worker draws with whole numbers whose means over its steps are the state's.
+/// In the state, s and beta may be fractions, but the worker decides by whole numbers. The tuner
+/// rounds up or down at each step, so that the means over the steps are those of the state.
 class Tuner {
  public:
   using Time = std::chrono::nanoseconds;
@@ -94,7 +99,8 @@ class Tuner {
   Tuned rule_;
   TunerState state_;
   Barrier barrier_;
-  /// The parts of s and beta that earlier steps have not used: choose() carries them over.
+  /// The fractions that choose() left over when it last rounded s and beta down. It adds them to s
+  /// and beta before it rounds the next time.
   double staleness_carry_ = 0;
   double beta_carry_ = 0;
 
@@ -109,7 +115,7 @@ class Tuner {
   double largest_lag_ = 0;
 };
 
-/// The sums of s and of beta over some workers, whose means a summary shows.
+/// The sums of s and of beta over `workers` workers. A summary shows the means.
 struct TunedSum {
   std::uint64_t workers = 0;
   double staleness = 0;
@@ -118,7 +124,7 @@ struct TunedSum {
   /// Adds the current s and beta of a worker; nothing if its barrier does not tune itself.
   void add(const std::optional<Tuner>& tuner);
   void add(const TunedSum& other);
-  /// Require: the sums are over some workers.
+  /// Both functions require: workers > 0.
   [[nodiscard]] double mean_staleness() const { return staleness / static_cast<double>(workers); }
   [[nodiscard]] double mean_beta() const { return beta / static_cast<double>(workers); }
 
