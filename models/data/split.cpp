@@ -10,7 +10,7 @@
 namespace starling::models {
 namespace {
 
-/// The random stream of the seed that chooses the test rows.
+/// The number of the random stream that chooses the test rows.
 constexpr std::uint64_t holdout_stream = 0x686f6c64;
 
 /// Puts row i into `test` if is_test[i], else into `train`.
@@ -23,13 +23,14 @@ SplitRows split(const std::vector<bool>& is_test) {
 
 }  // namespace
 
-Result<SplitRows> split_first(std::uint64_t size, std::uint64_t rows) {
-  if (rows == 0 || rows >= size)
-    return Error{"--split " + std::to_string(rows) + " of " + std::to_string(size) +
-                 " rows leaves nothing to " + (rows == 0 ? "train" : "test") + " on; valid: " +
-                 (size < 2 ? "no split of one row" : "1 to " + std::to_string(size - 1))};
+Result<SplitRows> split_first(std::uint64_t size, std::uint64_t train_rows) {
+  if (train_rows == 0 || train_rows >= size)
+    return Error{"--split " + std::to_string(train_rows) + " of " + std::to_string(size) +
+                 " rows leaves nothing to " + (train_rows == 0 ? "train" : "test") +
+                 " on; valid: " +
+                 (size < 2 ? "data of 2 rows or more" : "1 to " + std::to_string(size - 1))};
   std::vector<bool> is_test(size, false);
-  for (std::size_t i = rows; i < is_test.size(); ++i) is_test[i] = true;
+  for (std::size_t i = train_rows; i < is_test.size(); ++i) is_test[i] = true;
   return split(is_test);
 }
 

@@ -18,9 +18,9 @@ struct SplitRows {
 /// The default share of the rows that become test rows.
 inline constexpr double holdout_default = 0.2;
 
-/// Puts the first `rows` of `size` rows into `train`, the others into `test`. Refuses numbers with
-/// which one of the two would be empty.
-Result<SplitRows> split_first(std::uint64_t size, std::uint64_t rows);
+/// Puts the first `train_rows` of `size` rows into `train`, the others into `test`. Refuses numbers
+/// with which one of the two would be empty.
+Result<SplitRows> split_first(std::uint64_t size, std::uint64_t train_rows);
 
 /// Puts round(share * size) rows, drawn at random with `seed`, into `test`, the others into
 /// `train`. Refuses numbers with which one of the two would be empty.

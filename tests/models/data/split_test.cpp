@@ -29,7 +29,7 @@ TEST(SplitFirst, RefusesToLeaveAPartEmpty) {
   EXPECT_EQ(message_of(split_first(5, 8000)),
             "--split 8000 of 5 rows leaves nothing to test on; valid: 1 to 4");
   EXPECT_EQ(message_of(split_first(1, 1)),
-            "--split 1 of 1 rows leaves nothing to test on; valid: no split of one row");
+            "--split 1 of 1 rows leaves nothing to test on; valid: data of 2 rows or more");
 }
 
 TEST(HoldOut, DrawsTheShareBySeedAndKeepsTheOrder) {
