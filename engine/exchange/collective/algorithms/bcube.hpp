@@ -9,11 +9,13 @@
 namespace starling::collective {
 
 /// BCube(b, k): member numbers have k digits to base b, and port d leads to the b-1 members that
-/// differ in digit d only. The vector has k threads, and each thread b^k chunks. Thread e reduces
-/// along digit (e + s) mod k in step s, so that all threads use different ports at all times.
-///   k rounds to sum and k back, 2(n-1)/(kn) of the vector a port: 1/k of what `parts` needs on its
-///   one port. If the k ports together have the bandwidth of that one, both send the bytes in the
-///   same time.
+/// differ in digit d only. The vector is cut into k sections (the paper's threads), and each
+/// section into n = b^k chunks. In round r, section e is summed along digit (e + r) mod k, so that
+/// no two sections use the same port in one round.
+///   k rounds to sum and k rounds to send the sums back. Each port sends 2(n-1)/(kn) of the vector:
+///   1/k of what the one port of a member sends under the algorithm `parts`. So both algorithms
+///   take the same time for their bytes if a member's k ports together have the bandwidth of that
+///   one port.
 /// Source: Wang et al. 2018, "BML: A High-performance, Low-cost Gradient Synchronization Algorithm
 /// for DML Training" (NeurIPS 2018), section 3.
 struct BCube {
@@ -36,29 +38,34 @@ struct BCube {
                  "; valid: 1, 2" + exponent + ", 3" + exponent + ", 4" + exponent + ", ..."};
   }
 
-  /// Requires: check(n).
-  [[nodiscard]] Schedule reduce(std::size_t n, Rank) const {
+  /// Sums chunk c of each section at member c, and does not use the root. Requires: check(n).
+  [[nodiscard]] Schedule reduce(std::size_t n, Rank /*root*/) const {
     Schedule schedule{.members = n, .ports = k, .chunks = equal_chunks(k * n), .rounds = {}};
     const std::size_t b = *base(n);
+    /// The digit d of a member's number, where `unit` is b^d.
+    const auto digit_of = [b](std::size_t member, std::size_t unit) { return member / unit % b; };
     if (b > 1) schedule.rounds.resize(k);
     for (std::size_t e = 0; b > 1 && e < k; ++e)
-      for (std::size_t owner = 0; owner < n; ++owner)
-        for (std::size_t s = 0; s < k; ++s)
+      for (std::size_t destination = 0; destination < n; ++destination)
+        for (std::size_t round = 0; round < k; ++round)
           for (std::size_t from = 0; from < n; ++from) {
-            const std::size_t digit = (e + s) % k;
-            const std::size_t unit = power(b, digit);
-            // The chunk is still at the members whose first s digits of this thread are the
-            // owner's.
-            bool has_chunk = true;
-            for (std::size_t done = 0; done < s; ++done) {
-              const std::size_t u = power(b, (e + done) % k);
-              has_chunk = has_chunk && from / u % b == owner / u % b;
+            const std::size_t port = (e + round) % k;
+            const std::size_t unit = power(b, port);
+            // Earlier rounds have moved the sums of this chunk to the members that have the
+            // destination's digits e, e + 1, ..., e + round - 1 (mod k).
+            bool has_sum = true;
+            for (std::size_t earlier = 0; earlier < round; ++earlier) {
+              const std::size_t earlier_unit = power(b, (e + earlier) % k);
+              has_sum =
+                  has_sum && digit_of(from, earlier_unit) == digit_of(destination, earlier_unit);
             }
-            if (!has_chunk || from / unit % b == owner / unit % b) continue;
-            const std::size_t to = from - from / unit % b * unit + owner / unit % b * unit;
-            schedule.rounds[s].push_back({static_cast<Rank>(from), static_cast<Rank>(to),
-                                          static_cast<ChunkId>(e * n + owner), ReceiveAction::add,
-                                          static_cast<std::uint8_t>(digit)});
+            if (!has_sum || digit_of(from, unit) == digit_of(destination, unit)) continue;
+            // The receiver has the sender's number with one digit replaced.
+            const std::size_t to =
+                from - digit_of(from, unit) * unit + digit_of(destination, unit) * unit;
+            schedule.rounds[round].push_back({static_cast<Rank>(from), static_cast<Rank>(to),
+                                              static_cast<ChunkId>(e * n + destination),
+                                              ReceiveAction::add, static_cast<std::uint8_t>(port)});
           }
     return schedule;
   }
@@ -70,10 +77,10 @@ struct BCube {
     return std::nullopt;
   }
 
-  /// Returns b^k, or a number above 2^32 if that is larger.
-  static std::size_t power(std::size_t b, std::size_t k) {
+  /// Returns b^exponent. If that is 2^32 or more, returns some number that is 2^32 or more.
+  static std::size_t power(std::size_t b, std::size_t exponent) {
     std::size_t result = 1;
-    for (; k > 0 && result <= UINT32_MAX; --k) result *= b;
+    for (; exponent > 0 && result <= UINT32_MAX; --exponent) result *= b;
     return result;
   }
 
