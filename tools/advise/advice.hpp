@@ -22,7 +22,7 @@ struct AdviseOptions {
   /// The barriers to compare.
   std::vector<barrier::Barrier> barriers{};
   /// The virtual time of a run, in steps of the slowest worker. Even bsp needs about 80 to
-  /// reach `loss_goal` at `small_rate` (noisy_quadratic.hpp).
+  /// reach `target_loss` at `small_rate` (noisy_quadratic.hpp).
   std::uint64_t steps = 150;
   /// The first seed. Each barrier is run under `seeds` consecutive seeds.
   std::uint64_t seed = 1;
@@ -41,7 +41,8 @@ struct Advice {
   /// The virtual time of a run.
   core::Time horizon{};
   std::vector<BarrierFigures> barriers{};
-  /// The best barrier by each of `measures`, in their order; absent if no barrier reached the loss.
+  /// The best barrier by each of `measures`, in their order; absent if no barrier reached the
+  /// target loss.
   std::array<std::optional<Winner>, measures.size()> winners{};
 
   [[nodiscard]] const std::optional<Winner>& winner(Measure measure) const {

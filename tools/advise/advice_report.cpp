@@ -25,8 +25,8 @@ std::string print_seconds(double seconds) {
 
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string seconds_to_goal(const BarrierFigures& barrier, std::size_t rate) {
-  const auto& seconds = barrier.seconds_to_goal[rate];
+std::string seconds_to_loss(const BarrierFigures& barrier, std::size_t rate) {
+  const auto& seconds = barrier.seconds_to_loss[rate];
   return seconds ? print_seconds(seconds->mean) : "-";
 }
 
@@ -49,8 +49,8 @@ TextTable barriers_table(const Advice& advice) {
         {barrier::print(barrier.barrier), fmt::format("{:.0f}", barrier.updates.mean),
          fmt::format("{:.4g}", barrier.updates.mean / in_seconds(advice.horizon)),
          percent_text(barrier.waiting_share.mean), fmt::format("{:.2f}", barrier.staleness.mean),
-         fmt::format("{:.0f}", barrier.max_lag), seconds_to_goal(barrier, 0),
-         seconds_to_goal(barrier, 1)});
+         fmt::format("{:.0f}", barrier.max_lag), seconds_to_loss(barrier, 0),
+         seconds_to_loss(barrier, 1)});
   return table;
 }
 
@@ -64,7 +64,7 @@ std::string description(const Advice& advice) {
 
 /// Describes a barrier by the time in which it reaches the loss, and by what that time depends on.
 std::string figures_text(const BarrierFigures& barrier, std::size_t rate) {
-  return fmt::format("{} ({} waiting, staleness {:.2f})", seconds_to_goal(barrier, rate),
+  return fmt::format("{} ({} waiting, staleness {:.2f})", seconds_to_loss(barrier, rate),
                      percent_text(barrier.waiting_share.mean), barrier.staleness.mean);
 }
 
@@ -76,9 +76,9 @@ std::string reason(const Advice& advice, const std::optional<Winner>& winner, st
   const BarrierFigures& first = advice.barriers.front();
   std::string text = fmt::format("{} reaches the loss in {}", name_of(advice, winner->barrier),
                                  figures_text(best, rate));
-  if (winner->barrier != 0 && first.seconds_to_goal[rate])
+  if (winner->barrier != 0 && first.seconds_to_loss[rate])
     text += fmt::format(", {:.2f} times as fast as {}, which takes {}",
-                        first.seconds_to_goal[rate]->mean / best.seconds_to_goal[rate]->mean,
+                        first.seconds_to_loss[rate]->mean / best.seconds_to_loss[rate]->mean,
                         name_of(advice, 0), figures_text(first, rate));
   else if (winner->barrier != 0)
     text += fmt::format("; {} does not reach it", name_of(advice, 0));
@@ -116,7 +116,7 @@ Json barrier_json(const BarrierFigures& barrier, double horizon_s) {
             {"staleness", figures_json(barrier.staleness)},
             {"max_lag", barrier.max_lag}};
   for (std::size_t r = 0; r < learning_rates.size(); ++r) {
-    const auto& seconds = barrier.seconds_to_goal[r];
+    const auto& seconds = barrier.seconds_to_loss[r];
     json[r == 0 ? "seconds_to_loss_at_small_rate" : "seconds_to_loss_at_large_rate"] =
         seconds ? figures_json(*seconds) : Json{};
   }

@@ -24,8 +24,8 @@ inline constexpr double small_rate = 0.7;
 inline constexpr double large_rate = 1.8;
 inline constexpr std::array<double, 2> learning_rates{small_rate, large_rate};
 
-/// The loss that a run is to reach, as a share of the loss at the start.
-inline constexpr double loss_goal = 0.01;
+/// The target loss, which a run is to reach, as a share of the loss at the start.
+inline constexpr double target_loss = 0.01;
 
 /// Returns the job of a worker that learns all copies. The noise depends on `seed`, the worker's id
 /// and its step. An update has the weight that it has in training: 1 / the number of workers,

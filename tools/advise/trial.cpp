@@ -31,10 +31,10 @@ class RunStatistics {
     updates_at_read_[worker] = updates_;
     losses_ = losses(parameters);
     for (std::size_t r = 0; r < learning_rates.size(); ++r)
-      if (!(losses_[r] <= loss_goal))
-        seconds_to_goal_[r].reset();
-      else if (!seconds_to_goal_[r])
-        seconds_to_goal_[r] = in_seconds(now);
+      if (!(losses_[r] <= target_loss))
+        seconds_to_loss_[r].reset();
+      else if (!seconds_to_loss_[r])
+        seconds_to_loss_[r] = in_seconds(now);
   }
   void on_update(core::MemberId worker) {
     stale_ += static_cast<double>(updates_ - updates_at_read_[worker]);
@@ -44,9 +44,9 @@ class RunStatistics {
   /// The losses of the model that was read last.
   [[nodiscard]] const auto& last_losses() const noexcept { return losses_; }
   /// Returns for each learning rate the time, in seconds, from which on the loss was at most
-  /// `loss_goal`; absent if there is none up to `end_s`.
-  [[nodiscard]] auto seconds_to_goal(double end_s) const {
-    auto seconds = seconds_to_goal_;
+  /// `target_loss`; absent if there is none up to `end_s`.
+  [[nodiscard]] auto seconds_to_loss(double end_s) const {
+    auto seconds = seconds_to_loss_;
     for (auto& time : seconds)
       if (time && *time > end_s) time.reset();
     return seconds;
@@ -60,7 +60,7 @@ class RunStatistics {
   std::vector<std::uint64_t> updates_at_read_;
   double stale_ = 0;
   std::array<double, learning_rates.size()> losses_ = losses(initial_parameters());
-  std::array<std::optional<double>, learning_rates.size()> seconds_to_goal_{};
+  std::array<std::optional<double>, learning_rates.size()> seconds_to_loss_{};
 };
 
 }  // namespace
@@ -101,7 +101,7 @@ Trial run_trial(const TrialOptions& options) {
   trial.waiting_share = result.waiting_share;
   trial.max_lag = static_cast<double>(result.max_lag);
   trial.staleness = barrier::is_bsp(options.barrier) ? 0 : statistics.staleness();
-  trial.seconds_to_goal = statistics.seconds_to_goal(0.9 * in_seconds(options.horizon));
+  trial.seconds_to_loss = statistics.seconds_to_loss(0.9 * in_seconds(options.horizon));
   return trial;
 }
 

@@ -30,9 +30,9 @@ double cost_of(const BarrierFigures& barrier, Measure measure, double updates_ma
       return barrier.updates.mean >= updates_share_min * updates_max ? barrier.staleness.mean
                                                                      : none;
     case Measure::seconds_at_small_rate:
-      return barrier.seconds_to_goal[0] ? barrier.seconds_to_goal[0]->mean : none;
+      return barrier.seconds_to_loss[0] ? barrier.seconds_to_loss[0]->mean : none;
     case Measure::seconds_at_large_rate:
-      return barrier.seconds_to_goal[1] ? barrier.seconds_to_goal[1]->mean : none;
+      return barrier.seconds_to_loss[1] ? barrier.seconds_to_loss[1]->mean : none;
   }
   return none;
 }
@@ -67,9 +67,9 @@ BarrierFigures figures_of(const BarrierTrials& runs) {
   figures.max_lag = over_trials(runs, [](const Trial& trial) { return trial.max_lag; }).max;
   for (std::size_t r = 0; r < learning_rates.size(); ++r)
     if (std::ranges::all_of(
-            runs.trials, [r](const Trial& trial) { return trial.seconds_to_goal[r].has_value(); }))
-      figures.seconds_to_goal[r] =
-          over_trials(runs, [r](const Trial& trial) { return *trial.seconds_to_goal[r]; });
+            runs.trials, [r](const Trial& trial) { return trial.seconds_to_loss[r].has_value(); }))
+      figures.seconds_to_loss[r] =
+          over_trials(runs, [r](const Trial& trial) { return *trial.seconds_to_loss[r]; });
   return figures;
 }
 

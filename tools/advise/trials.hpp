@@ -38,9 +38,9 @@ struct BarrierFigures {
   Summary staleness{};
   /// The largest of all runs.
   double max_lag = 0;
-  /// By learning rate: virtual seconds until the loss is reached; absent unless every run reached
-  /// it.
-  std::array<std::optional<Summary>, learning_rates.size()> seconds_to_goal{};
+  /// By learning rate: virtual seconds until the target loss is reached; absent unless every run
+  /// reached it.
+  std::array<std::optional<Summary>, learning_rates.size()> seconds_to_loss{};
 };
 [[nodiscard]] BarrierFigures figures_of(const BarrierTrials& trials);
 
@@ -51,7 +51,7 @@ enum class Measure {
   /// The least stale updates win, among the barriers with at least 90 % of the most updates;
   /// without this bound, bsp would always win.
   staleness,
-  /// The shortest time until the loss is at most `loss_goal` wins.
+  /// The shortest time until the loss is at most `target_loss` wins.
   seconds_at_small_rate,
   seconds_at_large_rate,
 };
@@ -71,8 +71,8 @@ struct Winner {
   /// The indices of the other barriers that are within `equal_within` of the best one.
   std::vector<std::size_t> equals{};
 };
-/// Returns the winner by a measure; absent if no barrier reached the loss or, by the number of
-/// updates, if none made an update. Among barriers that are equally good, the one with the least
+/// Returns the winner by a measure; absent if no barrier reached the target loss or, by the number
+/// of updates, if none made an update. Among barriers that are equally good, the one with the least
 /// stale updates wins, and then the first.
 [[nodiscard]] std::optional<Winner> winner_of(std::span<const BarrierFigures> barriers,
                                               Measure measure);

@@ -55,7 +55,8 @@ struct WinnerMapCell {
   ClusterKind cluster;
   /// The barriers of barriers_to_compare() in central mode.
   std::vector<BarrierFigures> barriers{};
-  /// The best barrier by each of `measures`, in their order; absent if no barrier reached the loss.
+  /// The best barrier by each of `measures`, in their order; absent if no barrier reached the
+  /// target loss.
   std::array<std::optional<Winner>, measures.size()> winners{};
 };
 

@@ -72,13 +72,13 @@ TEST(Trial, BspReachesTheLossWhenGradientDescentDoes) {
   const Trial trial = trial_of("bsp", false);
   for (std::size_t r = 0; r < learning_rates.size(); ++r) {
     int steps = 0;
-    for (double loss = 1; loss > loss_goal; ++steps) {
+    for (double loss = 1; loss > target_loss; ++steps) {
       loss = 0;
       for (const double h : curvatures)
         loss += std::pow(1 - learning_rates[r] * h, 2 * (steps + 1)) / curvatures.size();
     }
-    ASSERT_TRUE(trial.seconds_to_goal[r]);
-    EXPECT_NEAR(*trial.seconds_to_goal[r], 0.1 * steps, 0.1001) << learning_rates[r];
+    ASSERT_TRUE(trial.seconds_to_loss[r]);
+    EXPECT_NEAR(*trial.seconds_to_loss[r], 0.1 * steps, 0.1001) << learning_rates[r];
   }
 }
 
@@ -86,8 +86,8 @@ TEST(Trial, BspReachesTheLossWhenGradientDescentDoes) {
 /// update is stable only below r = 2 P sin(pi / (4 P - 2)), which is 1.78 for P = 4.
 TEST(Trial, AspIsUnstableAtALargeLearningRate) {
   const Trial trial = staggered_asp();
-  EXPECT_TRUE(trial.seconds_to_goal[0]);
-  EXPECT_FALSE(trial.seconds_to_goal[1]);
+  EXPECT_TRUE(trial.seconds_to_loss[0]);
+  EXPECT_FALSE(trial.seconds_to_loss[1]);
 }
 
 TEST(Trials, DependOnTheSeedAndNotOnTheThreads) {
@@ -105,7 +105,7 @@ TEST(Trials, DependOnTheSeedAndNotOnTheThreads) {
     for (std::size_t s = 0; s < 3; ++s) {
       EXPECT_EQ(one[i].trials[s].updates, two[i].trials[s].updates);
       EXPECT_EQ(one[i].trials[s].waiting_share, two[i].trials[s].waiting_share);
-      EXPECT_EQ(one[i].trials[s].seconds_to_goal, two[i].trials[s].seconds_to_goal);
+      EXPECT_EQ(one[i].trials[s].seconds_to_loss, two[i].trials[s].seconds_to_loss);
     }
   EXPECT_NE(one[0].trials[0].waiting_share, one[0].trials[1].waiting_share);
 }
@@ -114,7 +114,7 @@ BarrierFigures figures(double updates, double staleness, double seconds) {
   BarrierFigures figures;
   figures.updates.mean = updates;
   figures.staleness.mean = staleness;
-  if (seconds > 0) figures.seconds_to_goal[0] = Summary{.mean = seconds};
+  if (seconds > 0) figures.seconds_to_loss[0] = Summary{.mean = seconds};
   return figures;
 }
 

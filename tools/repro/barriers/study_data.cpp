@@ -30,8 +30,8 @@ std::string study_runs_csv(const BarrierStudy& study) {
         table.rows.push_back({cluster.name, barrier::print(runs.barrier),
                               std::to_string(study.options.seed + i), print_number(trial.updates),
                               print_number(trial.waiting_share), print_number(trial.staleness),
-                              print_number(trial.max_lag), print_if_any(trial.seconds_to_goal[0]),
-                              print_if_any(trial.seconds_to_goal[1])});
+                              print_number(trial.max_lag), print_if_any(trial.seconds_to_loss[0]),
+                              print_if_any(trial.seconds_to_loss[1])});
       }
   return csv_text(table);
 }
@@ -59,8 +59,8 @@ std::string map_csv(const BarrierStudy& study) {
            print_number(cell.cluster.slowness), print_number(cell.cluster.jitter),
            barrier::print(barrier.barrier), print_number(barrier.updates.mean),
            print_number(barrier.waiting_share.mean), print_number(barrier.staleness.mean),
-           print_number(barrier.max_lag), mean_if_any(barrier.seconds_to_goal[0]),
-           mean_if_any(barrier.seconds_to_goal[1])});
+           print_number(barrier.max_lag), mean_if_any(barrier.seconds_to_loss[0]),
+           mean_if_any(barrier.seconds_to_loss[1])});
   return csv_text(table);
 }
 

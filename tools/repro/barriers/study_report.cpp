@@ -14,7 +14,7 @@ namespace starling::program {
 namespace {
 
 std::string goal_text(const BarrierFigures& barrier, std::size_t rate_index) {
-  const auto& seconds = barrier.seconds_to_goal[rate_index];
+  const auto& seconds = barrier.seconds_to_loss[rate_index];
   return seconds ? with_error(*seconds, 2) + " s" : "-";
 }
 

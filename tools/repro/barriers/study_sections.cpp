@@ -67,9 +67,9 @@ std::string winner_text(const WinnerMapCell& cell, std::size_t measure) {
     case Measure::staleness:
       return fmt::format("{} ({:.2f})", name, best.staleness.mean);
     case Measure::seconds_at_small_rate:
-      return fmt::format("{} ({:.2f} s)", name, best.seconds_to_goal[0]->mean);
+      return fmt::format("{} ({:.2f} s)", name, best.seconds_to_loss[0]->mean);
     case Measure::seconds_at_large_rate:
-      return fmt::format("{} ({:.2f} s)", name, best.seconds_to_goal[1]->mean);
+      return fmt::format("{} ({:.2f} s)", name, best.seconds_to_loss[1]->mean);
   }
   return {};
 }
@@ -192,8 +192,8 @@ Section map_section(const BarrierStudy& study, std::vector<Plot>& plots) {
            .title = "Time to the loss at a small rate, by slowness",
            .y = "virtual time (s)"},
           [](const WinnerMapCell&, const BarrierFigures& barrier) -> std::optional<double> {
-            if (!barrier.seconds_to_goal[0]) return std::nullopt;
-            return barrier.seconds_to_goal[0]->mean;
+            if (!barrier.seconds_to_loss[0]) return std::nullopt;
+            return barrier.seconds_to_loss[0]->mean;
           }),
       "The same clusters: seconds until 1 % of the first loss."));
   return section;
