@@ -13,8 +13,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string name_of(const Advice& advice, std::size_t barrier) {
-  return barrier::print(advice.barriers[barrier].barrier);
+/// Indices of `learning_rates`.
+constexpr std::size_t small_rate_index = 0;
+constexpr std::size_t large_rate_index = 1;
+
+std::string name_of(const Advice& advice, std::size_t barrier_index) {
+  return barrier::print(advice.barriers[barrier_index].barrier);
 }
 
 /// Prints a duration in a unit that suits it: "12.3 ms", "1.45 s".
@@ -25,13 +29,13 @@ std::string print_seconds(double seconds) {
 
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string seconds_to_loss(const BarrierFigures& barrier, std::size_t rate) {
-  const auto& seconds = barrier.seconds_to_loss[rate];
+std::string time_to_loss(const BarrierFigures& figures, std::size_t rate_index) {
+  const auto& seconds = figures.seconds_to_loss[rate_index];
   return seconds ? print_seconds(seconds->mean) : "-";
 }
 
 TextTable workers_table(const Advice& advice) {
-  TextTable table{{"worker", "steps", "mean", "jitter", "slowness"}};
+  TextTable table{{"worker", "steps", "mean step", "jitter", "slowness (mean / fastest)"}};
   for (std::size_t i = 0; i < advice.workers.size(); ++i) {
     const RecordedFigures& worker = advice.workers[i];
     table.rows.push_back({printable(advice.names[i]), std::to_string(advice.steps[i]),
@@ -43,51 +47,58 @@ TextTable workers_table(const Advice& advice) {
 
 TextTable barriers_table(const Advice& advice) {
   TextTable table{{"barrier", "updates", "per s", "waiting", "staleness", "largest lag",
-                   "small rate", "large rate"}};
-  for (const BarrierFigures& barrier : advice.barriers)
+                   "to loss, small rate", "to loss, large rate"}};
+  for (const BarrierFigures& figures : advice.barriers)
     table.rows.push_back(
-        {barrier::print(barrier.barrier), fmt::format("{:.0f}", barrier.updates.mean),
-         fmt::format("{:.4g}", barrier.updates.mean / in_seconds(advice.horizon)),
-         percent_text(barrier.waiting_share.mean), fmt::format("{:.2f}", barrier.staleness.mean),
-         fmt::format("{:.0f}", barrier.max_lag), seconds_to_loss(barrier, 0),
-         seconds_to_loss(barrier, 1)});
+        {barrier::print(figures.barrier), fmt::format("{:.0f}", figures.updates.mean),
+         fmt::format("{:.4g}", figures.updates.mean / in_seconds(advice.horizon)),
+         percent_text(figures.waiting_share.mean), fmt::format("{:.2f}", figures.staleness.mean),
+         fmt::format("{:.0f}", figures.max_lag), time_to_loss(figures, small_rate_index),
+         time_to_loss(figures, large_rate_index)});
   return table;
 }
 
 /// Describes what was simulated.
 std::string description(const Advice& advice) {
-  return fmt::format("{} of the slowest worker ({} of virtual time), {}, seeds {} to {}",
-                     print_count(advice.options.steps, "step"),
-                     print_seconds(in_seconds(advice.horizon)), core::print(advice.options.mode),
-                     advice.options.seed, advice.options.seed + (advice.options.seeds - 1));
+  return fmt::format(
+      "{} of the slowest worker ({} of virtual time), {}, seeds {} to {}; target loss: "
+      "{:.0f} % of the first",
+      print_count(advice.options.steps, "step"), print_seconds(in_seconds(advice.horizon)),
+      core::print(advice.options.mode), advice.options.seed,
+      advice.options.seed + (advice.options.seeds - 1), 100 * target_loss);
 }
 
-/// Describes a barrier by the time in which it reaches the loss, and by what that time depends on.
-std::string figures_text(const BarrierFigures& barrier, std::size_t rate) {
-  return fmt::format("{} ({} waiting, staleness {:.2f})", seconds_to_loss(barrier, rate),
-                     percent_text(barrier.waiting_share.mean), barrier.staleness.mean);
+/// Returns the time in which a barrier reaches the target loss, and the figures on which that time
+/// depends.
+std::string time_and_causes_text(const BarrierFigures& figures, std::size_t rate_index) {
+  return fmt::format("{} ({} waiting, staleness {:.2f})", time_to_loss(figures, rate_index),
+                     percent_text(figures.waiting_share.mean), figures.staleness.mean);
 }
 
-/// Compares the winner at a learning rate with the strictest barrier, and names the barriers that
-/// are equally good.
-std::string reason(const Advice& advice, const std::optional<Winner>& winner, std::size_t rate) {
-  if (!winner) return "no barrier reaches the loss; more --steps may show which one does.";
+/// Compares the winner at a learning rate with the first barrier, which is the strictest unless the
+/// user has named the barriers. Names the barriers that are equally good.
+std::string reason(const Advice& advice, const std::optional<Winner>& winner,
+                   std::size_t rate_index) {
+  if (!winner) return "no barrier reaches the target loss; more --steps may show which one does.";
   const BarrierFigures& best = advice.barriers[winner->barrier];
   const BarrierFigures& first = advice.barriers.front();
-  std::string text = fmt::format("{} reaches the loss in {}", name_of(advice, winner->barrier),
-                                 figures_text(best, rate));
-  if (winner->barrier != 0 && first.seconds_to_loss[rate])
-    text += fmt::format(", {:.2f} times as fast as {}, which takes {}",
-                        first.seconds_to_loss[rate]->mean / best.seconds_to_loss[rate]->mean,
-                        name_of(advice, 0), figures_text(first, rate));
-  else if (winner->barrier != 0)
+  const bool first_wins = winner->barrier == 0;
+  std::string text =
+      fmt::format("{} reaches the target loss in {}", name_of(advice, winner->barrier),
+                  time_and_causes_text(best, rate_index));
+  if (!first_wins && first.seconds_to_loss[rate_index])
+    text += fmt::format(
+        ", {:.2f} times as fast as {}, which takes {}",
+        first.seconds_to_loss[rate_index]->mean / best.seconds_to_loss[rate_index]->mean,
+        name_of(advice, 0), time_and_causes_text(first, rate_index));
+  else if (!first_wins)
     text += fmt::format("; {} does not reach it", name_of(advice, 0));
   text += ".";
   std::vector<std::string> as_fresh;
   std::vector<std::string> staler;
-  for (const std::size_t barrier : winner->equals)
-    (advice.barriers[barrier].staleness.mean > best.staleness.mean ? staler : as_fresh)
-        .push_back(name_of(advice, barrier));
+  for (const std::size_t index : winner->equals)
+    (advice.barriers[index].staleness.mean > best.staleness.mean ? staler : as_fresh)
+        .push_back(name_of(advice, index));
   if (!as_fresh.empty())
     text += fmt::format(" Equally good within {:.0f} %: {}.", 100 * equal_within,
                         fmt::join(as_fresh, ", "));
@@ -100,25 +111,27 @@ std::string reason(const Advice& advice, const std::optional<Winner>& winner, st
 /// Returns true if the barrier bounds how far apart the workers get. A sampled barrier whose sample
 /// contains all other workers counts as the same barrier without sampling.
 bool bounds_spread(barrier::Barrier barrier, std::size_t workers) {
-  if (barrier::seen_workers(barrier, workers - 1) + 1 == workers) barrier.sample.reset();
+  const std::size_t others = workers - 1;
+  if (barrier::seen_workers(barrier, others) == others) barrier.sample.reset();
   return barrier::spread_bound(barrier).has_value();
 }
 
-Json figures_json(const Summary& values) {
+Json summary_json(const Summary& values) {
   return {{"mean", values.mean}, {"sd", values.sd}, {"min", values.min}, {"max", values.max}};
 }
 
-Json barrier_json(const BarrierFigures& barrier, double horizon_s) {
-  Json json{{"barrier", barrier::print(barrier.barrier)},
-            {"updates", figures_json(barrier.updates)},
-            {"updates_per_s", barrier.updates.mean / horizon_s},
-            {"waiting_share", figures_json(barrier.waiting_share)},
-            {"staleness", figures_json(barrier.staleness)},
-            {"max_lag", barrier.max_lag}};
+Json barrier_json(const BarrierFigures& figures, double horizon_s) {
+  Json json{{"barrier", barrier::print(figures.barrier)},
+            {"updates", summary_json(figures.updates)},
+            {"updates_per_s", figures.updates.mean / horizon_s},
+            {"waiting_share", summary_json(figures.waiting_share)},
+            {"staleness", summary_json(figures.staleness)},
+            {"max_lag", figures.max_lag}};
   for (std::size_t r = 0; r < learning_rates.size(); ++r) {
-    const auto& seconds = barrier.seconds_to_loss[r];
-    json[r == 0 ? "seconds_to_loss_at_small_rate" : "seconds_to_loss_at_large_rate"] =
-        seconds ? figures_json(*seconds) : Json{};
+    const auto& seconds = figures.seconds_to_loss[r];
+    json[r == small_rate_index ? "seconds_to_loss_at_small_rate"
+                               : "seconds_to_loss_at_large_rate"] =
+        seconds ? summary_json(*seconds) : Json{};
   }
   return json;
 }
@@ -127,7 +140,7 @@ Json winner_json(const Advice& advice, Measure measure) {
   const auto& winner = advice.winner(measure);
   if (!winner) return {};
   Json equals = Json::array();
-  for (const std::size_t barrier : winner->equals) equals.push_back(name_of(advice, barrier));
+  for (const std::size_t index : winner->equals) equals.push_back(name_of(advice, index));
   return {{"barrier", name_of(advice, winner->barrier)}, {"as_good", equals}};
 }
 
@@ -139,12 +152,13 @@ std::string advice_text(const Advice& advice) {
   const std::string best = small ? name_of(advice, small->barrier) : "none";
   std::string text = plain_text(workers_table(advice)) + "\n" + description(advice) + "\n" +
                      plain_text(barriers_table(advice)) + "\nadvice: " + best + "\n";
-  text += "  At a small learning rate, " + reason(advice, small, 0) + "\n";
-  text += "  At a large learning rate, " + reason(advice, large, 1) + "\n";
+  text += "  At a small learning rate, " + reason(advice, small, small_rate_index) + "\n";
+  text += "  At a large learning rate, " + reason(advice, large, large_rate_index) + "\n";
   if (small && !bounds_spread(advice.barriers[small->barrier].barrier, advice.workers.size()))
     text += fmt::format(
-        "  {} does not bound how far apart the workers get; here it was {:.0f} steps.\n", best,
-        advice.barriers[small->barrier].max_lag);
+        "  {} does not bound how far apart the workers get: in these runs, two of them were up to "
+        "{:.0f} steps apart.\n",
+        best, advice.barriers[small->barrier].max_lag);
   return text;
 }
 
@@ -157,8 +171,8 @@ std::string advice_json(const Advice& advice) {
       {"staleness", winner_json(advice, Measure::staleness)},
       {"seconds_to_loss_at_small_rate", winner_json(advice, Measure::seconds_at_small_rate)},
       {"seconds_to_loss_at_large_rate", winner_json(advice, Measure::seconds_at_large_rate)}};
-  for (const BarrierFigures& barrier : advice.barriers)
-    json["barriers"].push_back(barrier_json(barrier, in_seconds(advice.horizon)));
+  for (const BarrierFigures& figures : advice.barriers)
+    json["barriers"].push_back(barrier_json(figures, in_seconds(advice.horizon)));
   for (std::size_t i = 0; i < advice.workers.size(); ++i)
     json["workers"].push_back({{"worker", printable(advice.names[i])},
                                {"steps", advice.steps[i]},

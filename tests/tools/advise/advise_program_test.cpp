@@ -28,7 +28,7 @@ TEST(Advise, NamesABarrierWithFiguresAndReasons) {
       folder, "advise t.csv --seeds 3 --barrier bsp --barrier ssp:s=3 --barrier ebsp:ahead=15");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(contains(ran.out, "\nadvice: ebsp:ahead=15\n")) << ran.out;
-  EXPECT_TRUE(contains(ran.out, "small learning rate, ebsp:ahead=15 reaches the loss in "))
+  EXPECT_TRUE(contains(ran.out, "small learning rate, ebsp:ahead=15 reaches the target loss in "))
       << ran.out;
   EXPECT_TRUE(contains(ran.out, "times as fast as bsp, which takes ")) << ran.out;
   EXPECT_TRUE(contains(ran.out, "does not bound how far apart the workers get")) << ran.out;
