@@ -8,41 +8,44 @@ namespace {
 
 using Size = std::size_t;
 
-/// The memory that an update reads and changes: `size` elements of w and g, and their slots, which
-/// are `stride` elements apart.
+/// The memory that an update reads and changes: `size` elements of w and g, and their slots. Each
+/// slot is a tensor; the slots begin `slot_stride` elements apart, from `slots` on.
 template <class T>
 struct Memory {
   T* w;
   const T* g;
-  T* state;
-  Size stride;
+  T* slots;
+  Size slot_stride;
   Size size;
 };
 
 template <class T, UpdateOf<T> Update>
-STARLING_INLINE void update_all(const Update update, const T l2, const Memory<T> memory) {
+STARLING_INLINE void update_elements(const Update update, const T l2, const Memory<T> memory) {
 #pragma omp simd
   for (Size i = 0; i < memory.size; ++i)
-    update(memory.g[i] + l2 * memory.w[i], memory.w[i], Slots<T>{memory.state, memory.stride, i});
+    update(memory.g[i] + l2 * memory.w[i], memory.w[i],
+           Slots<T>{memory.slots, memory.slot_stride, i});
 }
 
-/// Runs the update of the optimiser that the variant holds. Does not use std::visit, because the
-/// compiler would not inline its calls, so that STARLING_MULTIVERSION would have no effect on them.
+/// Updates the elements by the optimiser that the variant holds. Does not use std::visit, because
+/// the compiler would not inline its calls, so that STARLING_MULTIVERSION would have no effect on
+/// them.
 template <class T, OptimizerRule... Os>
 STARLING_INLINE void update_by_alternative(const std::variant<Os...>& optimizer,
                                            const ApplyOptions& options, const Memory<T>& memory) {
   const auto run_if_chosen = [&](const auto* chosen) __attribute__((always_inline)) {
-    if (chosen) update_all(chosen->template update<T>(options), static_cast<T>(options.l2), memory);
+    if (chosen)
+      update_elements(chosen->template make_update<T>(options), static_cast<T>(options.l2), memory);
   };
   (run_if_chosen(std::get_if<Os>(&optimizer)), ...);
 }
 
-STARLING_MULTIVERSION void update(const Optimizer& optimizer, const ApplyOptions& options,
-                                  const Memory<float>& memory) {
+STARLING_MULTIVERSION void update_by(const Optimizer& optimizer, const ApplyOptions& options,
+                                     const Memory<float>& memory) {
   update_by_alternative(optimizer, options, memory);
 }
-STARLING_MULTIVERSION void update(const Optimizer& optimizer, const ApplyOptions& options,
-                                  const Memory<double>& memory) {
+STARLING_MULTIVERSION void update_by(const Optimizer& optimizer, const ApplyOptions& options,
+                                     const Memory<double>& memory) {
   update_by_alternative(optimizer, options, memory);
 }
 
@@ -69,7 +72,7 @@ void apply(const Optimizer& optimizer, std::span<T> w, std::span<const std::type
   const Size count = slots(optimizer);
   STARLING_CHECK(g.size() == w.size() && slot_stride >= w.size());
   STARLING_CHECK(count == 0 || state.size() >= (count - 1) * slot_stride + w.size());
-  update(optimizer, options, Memory<T>{w.data(), g.data(), state.data(), slot_stride, w.size()});
+  update_by(optimizer, options, Memory<T>{w.data(), g.data(), state.data(), slot_stride, w.size()});
 }
 
 template void apply<float>(const Optimizer&, std::span<float>, std::span<const float>,

@@ -26,14 +26,14 @@ struct StagedUpdate {
 
 /// The type of the update of optimiser O in float; see UpdateOf.
 template <OptimizerRule O>
-using OptimizerUpdate = decltype(std::declval<const O&>().template update<float>({}));
+using OptimizerUpdate = decltype(std::declval<const O&>().template make_update<float>({}));
 
 /// Returns the values of the update that `options` describe.
 inline StagedUpdate stage(const Optimizer& optimizer, const ApplyOptions& options) {
   StagedUpdate staged{.l2 = static_cast<float>(options.l2)};
   std::visit(
       [&]<class O>(const O& rule) {
-        const OptimizerUpdate<O> update = rule.template update<float>(options);
+        const OptimizerUpdate<O> update = rule.template make_update<float>(options);
         static_assert(sizeof update <= sizeof staged.update);
         std::memcpy(staged.update, &update, sizeof update);
       },

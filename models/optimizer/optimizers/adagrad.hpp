@@ -42,7 +42,7 @@ struct Adagrad {
   };
 
   template <class T>
-  [[nodiscard]] Update<T> update(const ApplyOptions& options) const {
+  [[nodiscard]] Update<T> make_update(const ApplyOptions& options) const {
     return {.lr = static_cast<T>(lr * options.rate_scale), .epsilon = static_cast<T>(epsilon)};
   }
 

@@ -59,7 +59,7 @@ struct Adam {
 
   /// Requires: options.t > 0.
   template <class T>
-  [[nodiscard]] Update<T> update(const ApplyOptions& options) const {
+  [[nodiscard]] Update<T> make_update(const ApplyOptions& options) const {
     STARLING_CHECK(options.t > 0);
     const auto t = static_cast<double>(options.t);
     // Computes the corrections from the betas as T, because m and v are computed with these.

@@ -54,7 +54,7 @@ struct Sgd {
   };
 
   template <class T>
-  [[nodiscard]] Update<T> update(const ApplyOptions& options) const {
+  [[nodiscard]] Update<T> make_update(const ApplyOptions& options) const {
     return {.lr = static_cast<T>(lr * options.rate_scale),
             .momentum = static_cast<T>(momentum),
             .g_factor = nesterov ? T{1} : T{0},

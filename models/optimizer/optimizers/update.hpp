@@ -56,8 +56,8 @@ concept OptimizerRule = Alternative<O> && requires(const O optimizer, const Appl
   /// The number of slots, the state tensors; all start at zero.
   { optimizer.slots() } -> std::same_as<std::size_t>;
   /// Returns the function object that makes updates with these options.
-  { optimizer.template update<float>(options) } -> UpdateOf<float>;
-  { optimizer.template update<double>(options) } -> UpdateOf<double>;
+  { optimizer.template make_update<float>(options) } -> UpdateOf<float>;
+  { optimizer.template make_update<double>(options) } -> UpdateOf<double>;
 };
 
 /// Reads a learning rate.
