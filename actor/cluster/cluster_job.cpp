@@ -16,7 +16,7 @@ Result<void> ClusterJob::bootstrap(const core::ConfigurationPtr& configuration,
     if (member.node == node_) local_members.push_back(member);
   for (const core::Member& member : local_members) set_role(member);
   local_->add_initial_members(local_members, configuration);
-  local_->start_own_actors(configuration, std::move(on_started));
+  local_->start_user_actors(configuration, std::move(on_started));
   return {};
 }
 
@@ -24,7 +24,7 @@ Result<void> ClusterJob::join(const core::ConfigurationPtr& configuration, std::
                               Random& random, LocalJob::OnStarted on_started) {
   if (auto made = make_local_job(configuration); !made) return made;
   add_joiners(members_of_joining_node(prepared_->options().mode, node_, workers), random);
-  local_->start_own_actors(configuration, std::move(on_started));
+  local_->start_user_actors(configuration, std::move(on_started));
   return {};
 }
 

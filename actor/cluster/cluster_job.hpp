@@ -47,7 +47,7 @@ class ClusterJob {
         began_at_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
   // Requires: bootstrap() or join() is called once, before all other functions. Both start the
-  // user's own actors, and call `on_started`, as LocalJob::start_own_actors() does; if they return
+  // user's own actors, and call `on_started`, as LocalJob::start_user_actors() does; if they return
   // an Error, they call nothing. They do not start the members: LocalJob::start_members() does.
 
   /// Makes this node's members of a new job, whose first configuration this is.

@@ -60,8 +60,8 @@ class LocalJobImpl final : public LocalJob {
   LocalJobImpl(const LocalJobImpl&) = delete;
   LocalJobImpl& operator=(const LocalJobImpl&) = delete;
 
-  void start_own_actors(const core::ConfigurationPtr& configuration,
-                        OnStarted on_started) override {
+  void start_user_actors(const core::ConfigurationPtr& configuration,
+                         OnStarted on_started) override {
     if (!assignment_.job.on_start) return on_started({});
     members_.run_later([this, configuration, on_started = std::move(on_started)] {
       on_started(call_on_start(configuration));

@@ -51,8 +51,8 @@ class LocalJob {
   /// on a thread of this job's. Then calls `on_started` on that thread, with an Error if on_start
   /// threw. If there is no on_start, calls `on_started` at once. The members that were added answer
   /// questions before they are started. Requires: called at most once.
-  virtual void start_own_actors(const core::ConfigurationPtr& configuration,
-                                OnStarted on_started) = 0;
+  virtual void start_user_actors(const core::ConfigurationPtr& configuration,
+                                 OnStarted on_started) = 0;
   /// Starts the members that were added since the last call.
   virtual void start_members() = 0;
 

@@ -76,7 +76,7 @@ class FlowJobImpl final : public LocalJob {
   void add_joiner(const core::Member& self, const std::vector<core::MemberId>& seeds) override {
     spawn(self, nullptr, seeds);
   }
-  void start_own_actors(const core::ConfigurationPtr&, OnStarted on_started) override {
+  void start_user_actors(const core::ConfigurationPtr&, OnStarted on_started) override {
     on_started({});
   }
   void start_members() override { members_.start(); }

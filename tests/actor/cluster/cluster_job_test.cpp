@@ -16,7 +16,7 @@ class RecordingJob final : public LocalJob {
  public:
   RecordingJob(std::vector<core::MemberId>& senders, core::ConfigurationPtr configuration)
       : senders_(senders), configuration_(std::move(configuration)) {}
-  void start_own_actors(const core::ConfigurationPtr&, OnStarted) override {}
+  void start_user_actors(const core::ConfigurationPtr&, OnStarted) override {}
   void add_initial_members(const std::vector<core::Member>&,
                            const core::ConfigurationPtr&) override {}
   void add_joiner(const core::Member&, const std::vector<core::MemberId>&) override {}

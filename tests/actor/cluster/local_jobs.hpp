@@ -86,7 +86,7 @@ class Nodes {
   /// Starts the own actors and then the members of a node.
   void start(std::size_t node, const core::ConfigurationPtr& configuration) {
     std::promise<bool> started;
-    local(node).start_own_actors(
+    local(node).start_user_actors(
         configuration, [&](const Result<void>& result) { started.set_value(result.ok()); });
     ASSERT_TRUE(started.get_future().get());
     local(node).start_members();
