@@ -55,7 +55,7 @@ void ClusterJob::rejoin(const std::vector<core::MemberId>& excluded, Random& ran
 }
 
 void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool may_handle_inline) {
-  if (envelope.from >= LocalJobOptions{}.members_max) return;
+  if (envelope.from >= LocalJobOptions::members_max) return;
   LocalJob* local = nullptr;
   {
     const std::lock_guard lock{mutex_};
@@ -150,7 +150,7 @@ void ClusterJob::record_departed(const core::WorkerProgress& departed) {
 
 void ClusterJob::merge_status(const wire::JobStatus& other) {
   // Members here that failed in a partition learn of no later configuration; `other` has it.
-  const auto members_max = static_cast<core::MemberId>(LocalJobOptions{}.members_max);
+  const core::MemberId members_max = LocalJobOptions::members_max;
   if (core::may_follow(*configuration(), other.configuration, members_max))
     adopt_if_later(other.configuration);
   const auto has_room = [&](const core::MemberIncarnation& worker) {
@@ -348,7 +348,7 @@ bool ClusterJob::are_workers_done(const std::vector<actor::MemberReport>& report
 
 void ClusterJob::add_joiners(std::vector<core::Member> members, Random& random) {
   const auto current = configuration();
-  const auto members_max = static_cast<core::MemberId>(LocalJobOptions{}.members_max);
+  const core::MemberId members_max = LocalJobOptions::members_max;
   std::vector<core::MemberId> seeds;
   std::vector<core::MemberId> taken;  // by members here, which may still join
   for (const core::Member& other : current->members)

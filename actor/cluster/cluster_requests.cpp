@@ -191,7 +191,7 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::make_job(
   const auto* slot = slots_.find(id);
   if (!prepared || slot == nullptr) return Error{"the job was not prepared here"};
   if (!configuration || (!joined_job_age && configuration->epoch != 1) ||
-      !core::is_valid(configuration, static_cast<core::MemberId>(LocalJobOptions{}.members_max)) ||
+      !core::is_valid(configuration, LocalJobOptions::members_max) ||
       configuration->ranges.size() != placed_ranges(prepared->options(), prepared->ranges()) ||
       configuration->coordinator.has_value() !=
           core::keeps_steps_centrally(prepared->options().mode))

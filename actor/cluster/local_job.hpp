@@ -20,7 +20,7 @@ namespace starling::actor {
 
 struct LocalJobOptions {
   /// The ids of all members of the job are below this.
-  std::size_t members_max = 256;
+  static constexpr core::MemberId members_max = 256;
   /// The number of threads that run actors; 0: half as many as there are processors.
   std::size_t control_threads = 0;
   /// Sends the packets that a member here makes in one event, in order, to members on other nodes.

@@ -276,10 +276,10 @@ class Submissions {
       nodes.push_back(node.target.node);
     }
     auto members = initial_members(job.mode, job.workers, requested_owner_count(job), nodes);
-    if (members.size() > LocalJobOptions{}.members_max)
+    if (members.size() > LocalJobOptions::members_max)
       return conclude(id, wire::Refused{"the job would have " + std::to_string(members.size()) +
                                         " members (workers, servers and a coordinator); valid: " +
-                                        "up to " + std::to_string(LocalJobOptions{}.members_max)});
+                                        "up to " + std::to_string(LocalJobOptions::members_max)});
     const auto initial = std::make_shared<const core::Configuration>(core::first_configuration(
         std::move(members), placed_ranges(job, submission.nodes.front().prepared->ranges),
         job.replication_factor, core::keeps_steps_centrally(job.mode)));

@@ -21,7 +21,7 @@ void MergedJob::begin_round() {
 }
 
 void MergedJob::receive(const wire::JobStatus& report, const std::string& node) {
-  const auto members_max = static_cast<core::MemberId>(actor::LocalJobOptions{}.members_max);
+  const core::MemberId members_max = actor::LocalJobOptions::members_max;
   if (report.configuration && core::is_valid(report.configuration, members_max) &&
       (!configuration || report.configuration->epoch > configuration->epoch))
     configuration = report.configuration;

@@ -15,7 +15,7 @@ constexpr std::uint64_t time_max_ns = std::uint64_t{1} << 60U;
 
 /// Returns the interval; nullopt if no worker can have it.
 std::optional<actor::Interval> interval_of(const wire::TraceInterval& received) {
-  const auto members_max = static_cast<core::MemberId>(actor::LocalJobOptions{}.members_max);
+  const core::MemberId members_max = actor::LocalJobOptions::members_max;
   if (received.worker >= members_max || received.awaited.value_or(0) >= members_max ||
       received.from_ns > time_max_ns || received.duration_ns > time_max_ns ||
       received.activity > static_cast<std::uint8_t>(last_of(actor::Activity{})))
