@@ -14,7 +14,7 @@ Result<void> ClusterJob::bootstrap(const core::ConfigurationPtr& configuration,
   std::vector<core::Member> local_members;
   for (const core::Member& member : configuration->members)
     if (member.node == node_) local_members.push_back(member);
-  for (const core::Member& member : local_members) set_role(member);
+  for (const core::Member& member : local_members) remember_own_member(member);
   local_->add_initial_members(local_members, configuration);
   local_->start_user_actors(configuration, std::move(on_started));
   return {};
@@ -59,14 +59,15 @@ void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool may_ha
   LocalJob* local = nullptr;
   {
     const std::lock_guard lock{mutex_};
-    // The packets of a joining member show on which node it is. A member may send from its own node
-    // only. Several members that join may have its id, but not its incarnation.
+    // The node of a joining member is known by its packets only. Two joining members may have one
+    // id, but not one incarnation too. A member's packets are dropped if another node sends them.
     const core::Member* sender = configuration_ ? configuration_->find(envelope.from) : nullptr;
-    const bool is_member = sender != nullptr && sender->incarnation == envelope.packet.from;
+    const core::Incarnation incarnation = envelope.packet.from;
+    const bool is_member = sender != nullptr && sender->incarnation == incarnation;
     if (is_member && sender->node != node) return;
     if (sender == nullptr) routes_[envelope.from] = node;
     if (joiner_routes_.size() >= joiner_routes_max) joiner_routes_.clear();
-    if (!is_member) joiner_routes_[{envelope.from, envelope.packet.from}] = node;
+    if (!is_member) joiner_routes_[{envelope.from, incarnation}] = node;
     local = local_.get();
   }
   if (local != nullptr) local->deliver(std::move(envelope), may_handle_inline);
@@ -83,7 +84,7 @@ void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports
   if (limit && age() > *limit + stop_grace) stop(true);
   // A member ignores a stop while it joins, so the stop is repeated here.
   if (state_ != wire::JobState::running) local_->stop();
-  std::uint64_t steps = 0;
+  std::uint64_t steps = 0;  // each has one loss
   double loss_sum = 0;
   for (const auto& report : reports) {
     steps += report.worker.loss_count;
@@ -93,19 +94,19 @@ void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports
   for (const auto& report : reports)
     for (const core::WorkerProgress& worker : report.departed) record_departed(worker);
   recent_.add(Clock::now() - began_at_, steps, loss_sum);
-  if (std::exchange(steps_, steps) < steps) last_step_age_ = age();
+  if (steps > steps_) job_age_at_last_step_ = age();
+  steps_ = steps;
 }
 
-std::vector<std::string> ClusterJob::take_failures(
-    const std::vector<actor::MemberReport>& reports) {
-  std::vector<std::string> taken;
+std::vector<std::string> ClusterJob::new_failures(const std::vector<actor::MemberReport>& reports) {
+  std::vector<std::string> failures;
   for (const auto& report : reports)
     if (report.state == actor::MemberReport::State::failed && failures_.insert(report.why).second)
-      taken.push_back(report.why);
-  return taken;
+      failures.push_back(report.why);
+  return failures;
 }
 
-std::optional<std::string> ClusterJob::take_end(const wire::JobSummary& summary) {
+std::optional<std::string> ClusterJob::new_end_line(const wire::JobSummary& summary) {
   constexpr std::size_t why_max = 500;
   std::string line = summary.state == wire::JobState::failed    ? "ended: failed"
                      : summary.state == wire::JobState::stopped ? "ended: stopped"
@@ -115,7 +116,7 @@ std::optional<std::string> ClusterJob::take_end(const wire::JobSummary& summary)
   return last_end_line_ = line;
 }
 
-std::optional<std::string> ClusterJob::take_end_of_flow(
+std::optional<std::string> ClusterJob::new_end_line_of_flow(
     const std::vector<actor::MemberReport>& reports) {
   const auto is_done = [](const actor::MemberReport& report) {
     return report.state == actor::MemberReport::State::done;
@@ -123,7 +124,7 @@ std::optional<std::string> ClusterJob::take_end_of_flow(
   if (setting_of(settings_, "flow").empty() || reports.empty() ||
       !std::ranges::all_of(reports, is_done))
     return std::nullopt;
-  return take_end({state_ == wire::JobState::stopped ? state_ : wire::JobState::done});
+  return new_end_line({state_ == wire::JobState::stopped ? state_ : wire::JobState::done});
 }
 
 void ClusterJob::record_report(const core::MemberIncarnation& worker, core::Step step,
@@ -137,8 +138,8 @@ void ClusterJob::record_report(const core::MemberIncarnation& worker, core::Step
 void ClusterJob::record_departed(const core::WorkerProgress& departed) {
   WorkerCount& count = workers_[departed.worker];
   if (!count.first_step) {
-    // The worker died before any report of it came here. An initial member of a job without saved
-    // states began with step 0. Nobody knows where another worker began.
+    // The worker died before any report of it came here. In a job without `resume`, an initial
+    // member began at step 0. Where others began is unknown, so their updates so far do not count.
     const bool began_at_0 = departed.worker.incarnation == 1 &&
                             departed.worker.id < prepared_->options().workers &&
                             setting_of(settings_, "resume").empty();
@@ -148,30 +149,29 @@ void ClusterJob::record_departed(const core::WorkerProgress& departed) {
     count.updates = std::max<std::uint64_t>(count.updates, departed.step - *count.first_step);
 }
 
-void ClusterJob::merge_status(const wire::JobStatus& other) {
-  // Members here that failed in a partition learn of no later configuration; `other` has it.
-  const core::MemberId members_max = LocalJobOptions::members_max;
-  if (core::may_follow(*configuration(), other.configuration, members_max))
-    adopt_if_later(other.configuration);
+void ClusterJob::merge_status(const wire::JobStatus& remote) {
+  // Members here that failed in a partition get no later configuration; `remote` may have one.
+  if (core::may_follow(*configuration(), remote.configuration, LocalJobOptions::members_max))
+    adopt_if_later(remote.configuration);
   const auto has_room = [&](const core::MemberIncarnation& worker) {
     return workers_.size() < workers_known_max || workers_.contains(worker);
   };
-  for (const wire::MemberStatus& member : other.local_members) {
+  for (const wire::MemberStatus& member : remote.local_members) {
     const core::MemberIncarnation worker{member.member, member.incarnation};
     if (has_room(worker)) record_report(worker, member.step, std::min(member.updates, member.step));
   }
-  for (const wire::WorkerUpdates& known : other.counts.other_workers) {
+  for (const wire::WorkerUpdates& known : remote.counts.other_workers) {
     if (!has_room(known.worker)) continue;
     std::uint64_t& updates = workers_[known.worker].updates;
     updates = std::max(updates, known.updates);
   }
-  // Members here that join a job which its own nodes have given up will never be admitted.
+  // If the nodes that run the job have given it up, they will never admit members that join here.
   const auto reports = local_->reports();
   const bool has_only_joiners = std::ranges::all_of(reports, [](const auto& report) {
     return report.state == actor::MemberReport::State::joining;
   });
-  if (has_only_joiners && !other.give_up_reason.empty() && !give_up_epoch_)
-    give_up(other.give_up_reason);
+  if (has_only_joiners && !remote.give_up_reason.empty() && !give_up_epoch_)
+    give_up(remote.give_up_reason);
 }
 
 void ClusterJob::give_up(std::string reason) {
@@ -186,37 +186,38 @@ core::ConfigurationPtr ClusterJob::refresh_configuration() {
 }
 
 wire::JobStatus ClusterJob::status() {
-  wire::JobStatus status{id_,
-                         settings_,
-                         {},
-                         refresh_configuration(),
-                         static_cast<std::uint64_t>(last_step_age_.count()),
-                         client_,
-                         blocked_reason_};
+  wire::JobStatus status{.job = id_,
+                         .settings = settings_,
+                         .local_members = {},
+                         .configuration = refresh_configuration(),
+                         .last_step_ms = static_cast<std::uint64_t>(job_age_at_last_step_.count()),
+                         .client = client_,
+                         .blocked_reason = blocked_reason_};
   // If the epoch is later, other nodes have gone on, and may let this node's members join again.
   if (give_up_epoch_ == status.configuration->epoch) status.give_up_reason = give_up_reason_;
   for (const auto& report : local_->reports()) {
     // A job that was given up admits nobody any more.
     if (!status.give_up_reason.empty() && report.state == actor::MemberReport::State::joining)
       continue;
+    const Report& worker = report.worker;
     status.local_members.push_back(
-        {report.member,
-         report.incarnation,
-         static_cast<std::uint8_t>(report.state),
-         report.why,
-         report.worker.step,
-         report.worker.samples,
-         report.worker.wait_time.count(),
-         report.worker.active_time.count(),
-         report.worker.loss_sum,
-         report.worker.loss_count,
-         {report.worker.draws, report.worker.passes, report.worker.drawn, report.worker.tuned},
-         report.worker.reads,
-         report.is_paused,
-         report.held,
-         report.worker.deal,
-         report.worker.updates,
-         report.copy_hash});
+        {.member = report.member,
+         .incarnation = report.incarnation,
+         .state = static_cast<std::uint8_t>(report.state),
+         .why = report.why,
+         .step = worker.step,
+         .samples = worker.samples,
+         .waited_ns = worker.wait_time.count(),
+         .active_ns = worker.active_time.count(),
+         .loss_sum = worker.loss_sum,
+         .loss_count = worker.loss_count,
+         .draws = {worker.draws, worker.passes, worker.drawn, worker.tuned},
+         .reads = worker.reads,
+         .is_paused = report.is_paused,
+         .held = report.held,
+         .deal = worker.deal,
+         .updates = worker.updates,
+         .copy_hash = report.copy_hash});
   }
   status.counts.ranges = static_cast<std::uint32_t>(prepared_->ranges());
   status.counts.updates_before = prepared_->updates_in_checkpoint();
@@ -231,10 +232,10 @@ wire::JobStatus ClusterJob::status() {
   status.state = state_;
   status.started_at_ms = utc_now_us() / 1000 - age().count();
   status.steps_total = options.steps == barrier::unlimited ? 0 : options.steps;
-  core::Step last_step = 0;  // of the workers here; 0 unless the samples were dealt anew
+  core::Step end_step = 0;  // after which the latest deal ends the workers here; 0 without one
   for (const wire::MemberStatus& member : status.local_members)
-    last_step = std::max(last_step, member.deal.last_step.value_or(0));
-  if (last_step > 0 && last_step < barrier::unlimited) status.steps_total = last_step;
+    end_step = std::max(end_step, member.deal.last_step.value_or(0));
+  if (end_step > 0 && end_step < barrier::unlimited) status.steps_total = end_step;
   status.steps_per_data_epoch = prepared_->steps_per_data_epoch();
   if (options.time)
     status.time_limit_ms = static_cast<std::uint64_t>(*options.time / std::chrono::milliseconds{1});
@@ -281,17 +282,17 @@ wire::JobDescription ClusterJob::description() {
   return description;
 }
 
-void ClusterJob::read_ranges(core::RangeId from, bool with_state,
+void ClusterJob::read_ranges(core::RangeId from, bool with_slots_and_ledger,
                              std::function<void(wire::Ranges)> on_read) {
   constexpr std::size_t bytes_max = std::size_t{4} << 20U;
-  constexpr std::size_t head_bytes = 64;  // what a state takes besides tensors and ledger
-  local_->read_ranges({from, bytes_max}, [with_state, on_read = std::move(on_read)](
+  constexpr std::size_t head_bytes = 64;  // of a RangeState without values, slots and ledger
+  local_->read_ranges({from, bytes_max}, [with_slots_and_ledger, on_read = std::move(on_read)](
                                              std::vector<core::RangeState> all) {
     wire::Ranges reply;
     std::size_t bytes = 0;
     std::ranges::sort(all, {}, &core::RangeState::range);
     for (auto& state : all) {
-      if (!with_state) {
+      if (!with_slots_and_ledger) {
         state.slots = {};
         state.ledger.clear();
       }
@@ -331,7 +332,7 @@ wire::JobSummary ClusterJob::outcome_of(const wire::JobStatus& status) {
   }
   if (status.state != wire::JobState::running) return {status.state};
   if (all_done) return {wire::JobState::done};
-  return {wire::JobState::stopped, "closed before it ended"};
+  return {wire::JobState::stopped, "closed before its workers were done"};
 }
 
 bool ClusterJob::are_workers_done(const std::vector<actor::MemberReport>& reports) {
@@ -348,20 +349,19 @@ bool ClusterJob::are_workers_done(const std::vector<actor::MemberReport>& report
 
 void ClusterJob::add_joiners(std::vector<core::Member> members, Random& random) {
   const auto current = configuration();
-  const core::MemberId members_max = LocalJobOptions::members_max;
-  std::vector<core::MemberId> seeds;
-  std::vector<core::MemberId> taken;  // by members here, which may still join
+  std::vector<core::MemberId> members_to_ask;
+  std::vector<core::MemberId> taken_ids;  // of members here, some of which are not admitted yet
   for (const core::Member& other : current->members)
-    if (other.node != node_) seeds.push_back(other.id);
-  for (const auto& report : local_->reports()) taken.push_back(report.member);
-  for (const core::Member& member :
-       assign_member_ids(std::move(members), *current, taken, members_max, random)) {
-    set_role(member);
-    local_->add_joiner(member, seeds);
+    if (other.node != node_) members_to_ask.push_back(other.id);
+  for (const auto& report : local_->reports()) taken_ids.push_back(report.member);
+  for (const core::Member& member : assign_member_ids(std::move(members), *current, taken_ids,
+                                                      LocalJobOptions::members_max, random)) {
+    remember_own_member(member);
+    local_->add_joiner(member, members_to_ask);
   }
 }
 
-void ClusterJob::set_role(const core::Member& member) {
+void ClusterJob::remember_own_member(const core::Member& member) {
   const std::lock_guard lock{mutex_};
   own_members_[member.id] = member;
 }

@@ -146,20 +146,21 @@ class ClusterJob {
   void update_progress(const std::vector<actor::MemberReport>& reports);
 
   /// Returns the reasons why members here have failed that it has not returned before.
-  [[nodiscard]] std::vector<std::string> take_failures(
+  [[nodiscard]] std::vector<std::string> new_failures(
       const std::vector<actor::MemberReport>& reports);
 
-  /// Returns how the job has ended, as a line for the log; nullopt if this line was returned last.
-  [[nodiscard]] std::optional<std::string> take_end(const wire::JobSummary& summary);
+  /// Returns how the job has ended, as a line for the log; nullopt if the latest call that returned
+  /// a line returned the same one.
+  [[nodiscard]] std::optional<std::string> new_end_line(const wire::JobSummary& summary);
   /// Returns the same line for a map-reduce job (a flow) once all members here have ended; nullopt
   /// before, and for other jobs.
-  [[nodiscard]] std::optional<std::string> take_end_of_flow(
+  [[nodiscard]] std::optional<std::string> new_end_line_of_flow(
       const std::vector<actor::MemberReport>& reports);
 
   /// Takes over, from the status of another node, how many updates each worker has made, so that
   /// every node knows it of workers whose nodes are gone. If all members here are still joining and
   /// the other node has given the job up, gives it up here too.
-  void merge_status(const wire::JobStatus& other);
+  void merge_status(const wire::JobStatus& remote);
 
   /// Returns the latest configuration that the members here know.
   core::ConfigurationPtr refresh_configuration();
@@ -180,9 +181,10 @@ class ClusterJob {
 
   /// Reads the ranges from `from` on whose primary is a member here, until the reply has 4 MiB;
   /// Ranges::next is the `from` of the next call, or 0 if there are no more. The reply holds the
-  /// values and, if `with_state`, the optimizer's state and the ledgers, from which a job can
-  /// resume. Calls `on_read` with the reply on one of the job's threads.
-  void read_ranges(core::RangeId from, bool with_state, std::function<void(wire::Ranges)> on_read);
+  /// values and, if `with_slots_and_ledger`, the optimizer's slots and the ledgers, from which a
+  /// job can resume. Calls `on_read` with the reply on one of the job's threads.
+  void read_ranges(core::RangeId from, bool with_slots_and_ledger,
+                   std::function<void(wire::Ranges)> on_read);
 
   /// Returns the recorded intervals of the workers here, from interval number `from` on; their
   /// times are in ns since the job started on this node.
@@ -298,7 +300,7 @@ class ClusterJob {
 
   Result<void> make_local_job(const core::ConfigurationPtr& configuration);
   void add_joiners(std::vector<core::Member> members, Random& random);
-  void set_role(const core::Member& member);
+  void remember_own_member(const core::Member& member);
   void set_routes(const core::Configuration& configuration);
 
   /// How many updates one incarnation of a worker has made.
@@ -354,14 +356,14 @@ class ClusterJob {
   /// Used only on the loop's thread: the number of steps that workers here have completed, and the
   /// age of the job when that number last grew.
   std::uint64_t steps_ = 0;
-  std::chrono::milliseconds last_step_age_{};
+  std::chrono::milliseconds job_age_at_last_step_{};
   RecentFigures recent_;
-  /// Used only on the loop's thread: the reasons that take_failures() has returned.
+  /// Used only on the loop's thread: the reasons that new_failures() has returned.
   std::set<std::string> failures_;
   /// Used only on the loop's thread; see begin_rejoin().
   Clock::time_point rejoin_at_{};
   std::chrono::seconds rejoin_delay_{};
-  /// Used only on the loop's thread: the last line of take_end().
+  /// Used only on the loop's thread: the last line of new_end_line().
   std::string last_end_line_;
   /// Used only on the loop's thread: the workers of all nodes, present and gone, as far as this
   /// node knows.

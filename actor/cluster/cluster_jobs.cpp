@@ -94,7 +94,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::CloseJob&
 void ClusterNode::Impl::close_job(JobId id, const std::optional<wire::JobSummary>& summary) {
   if (const JobPtr job = find(id)) {
     wire::JobRecord record = job->record(summary);
-    if (const auto line = job->take_end(record.summary)) log_for_job(id, *line);
+    if (const auto line = job->new_end_line(record.summary)) log_for_job(id, *line);
     history_.add(std::move(record), now());
   }
   tear_down(id);

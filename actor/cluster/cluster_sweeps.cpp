@@ -23,8 +23,8 @@ void ClusterNode::Impl::sweep_jobs() {
     });
     const auto reports = job->local().reports();
     job->update_progress(reports);
-    for (const std::string& why : job->take_failures(reports)) log_for_job(id, "failed: " + why);
-    if (const auto line = job->take_end_of_flow(reports)) log_for_job(id, *line);
+    for (const std::string& why : job->new_failures(reports)) log_for_job(id, "failed: " + why);
+    if (const auto line = job->new_end_line_of_flow(reports)) log_for_job(id, *line);
     if (!is_leaving_) rejoin(*job, reports);
     for (const std::string& line : job->check_blocked(
              reports, [this](NodeId node) { return nodes_.is_responsive(node); },
