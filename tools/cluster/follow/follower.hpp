@@ -162,10 +162,11 @@ class Follower {
   [[nodiscard]] std::map<core::MemberId, core::LedgerEntry> worker_entries() const;
   [[nodiscard]] Result<std::vector<core::RangeState>> read_paused(const core::Layout& layout,
                                                                   const FetchTimeouts& timeouts);
-  /// Reads all ranges. With `with_state`, also reads the optimiser's state and
-  /// the ledgers, and renews the pause meanwhile.
+  /// Reads all ranges. With `with_slots_and_ledger`, also reads the optimiser's slots and the
+  /// ledgers, and renews the pause meanwhile.
   [[nodiscard]] Result<std::vector<core::RangeState>> read(const core::Layout& layout,
-                                                           bool with_state, FetchTimeouts timeouts);
+                                                           bool with_slots_and_ledger,
+                                                           FetchTimeouts timeouts);
   [[nodiscard]] JobReport make_report();
   /// Returns the address of the node that answers for `range`; empty if it is unknown.
   [[nodiscard]] std::string address_of(core::RangeId range) const;

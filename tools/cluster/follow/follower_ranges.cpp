@@ -221,7 +221,8 @@ void Follower::align_ledgers(std::vector<core::RangeState>& states,
   }
 }
 
-Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout, bool with_state,
+Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
+                                                     bool with_slots_and_ledger,
                                                      FetchTimeouts timeouts) {
   const std::size_t ranges = layout.ranges.size();
   std::map<core::RangeId, core::RangeState> state_of_range;
@@ -240,10 +241,11 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
       if (address.empty() || unanswered_since_.contains(address)) continue;
       core::RangeId first_range = 0;
       do {
-        if (with_state && Clock::now() > paused_at_ + pause_renewal && !pause(pause_time))
+        if (with_slots_and_ledger && Clock::now() > paused_at_ + pause_renewal &&
+            !pause(pause_time))
           return Error{"not all nodes answer"};
         auto reply = client_.ask_for<wire::Ranges>(
-            address, wire::ReadRanges{job_, first_range, with_state}, timeouts.reply);
+            address, wire::ReadRanges{job_, first_range, with_slots_and_ledger}, timeouts.reply);
         if (!reply) break;
         for (auto& state : reply->states) {
           if (address_of(state.range) != address) continue;
