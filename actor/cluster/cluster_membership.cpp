@@ -60,7 +60,7 @@ void ClusterNode::Impl::on_revoked(const security::MergeResult& merged) {
   // A node's address contains its public key, if keys are used.
   for (const auto& node : nodes_.all()) {
     const auto peer = wire::parse_peer(node.address);
-    if (!peer || !peer->key || std::ranges::count(merged.revoked, *peer->key) == 0) continue;
+    if (!peer || !peer->key || std::ranges::count(merged.removed_keys, *peer->key) == 0) continue;
     revoked_.insert(node.id);
     // A renewed node may be live under the name and at the address of a dead one.
     if (!core::is_live(node.state)) continue;

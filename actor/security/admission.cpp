@@ -19,7 +19,7 @@ Result<void> Admission::learn(const Certificate& certificate, UtcSeconds now) {
   }
   if (auto valid = verify(certificate, cluster_, now); !valid) return valid;
   const std::unique_lock lock{mutex_};
-  if (revoked_.contains(certificate.serial))
+  if (revocation_numbers_.contains(certificate.serial))
     return Error{"the certificate of " + certificate.name + " (" +
                  print_serial(certificate.serial) + ") is revoked"};
   if (knows(certificate)) return {};
@@ -36,12 +36,12 @@ Result<std::vector<Key>> Admission::revoke(const Revocation& revocation, UtcSeco
   if (is_revoked(revocation.serial)) return std::vector<Key>{};
   if (auto valid = check_signature(revocation, cluster_); !valid) return std::move(valid).error();
   const std::unique_lock lock{mutex_};
-  if (revoked_.contains(revocation.serial)) return std::vector<Key>{};
-  if (revoked_.size() >= options_.revocations_max) forget_expired_revocations(now);
-  if (revoked_.size() >= options_.revocations_max)
+  if (revocation_numbers_.contains(revocation.serial)) return std::vector<Key>{};
+  if (revocation_numbers_.size() >= options_.revocations_max) forget_expired_revocations(now);
+  if (revocation_numbers_.size() >= options_.revocations_max)
     return Error{"there is no capacity for the revocation of " + print_serial(revocation.serial) +
                  ": the limit is " + std::to_string(options_.revocations_max)};
-  revoked_.emplace(revocation.serial, ++last_revocation_number_);
+  revocation_numbers_.emplace(revocation.serial, ++last_revocation_number_);
   revocations_.emplace(last_revocation_number_, revocation);
   return remove(revocation.serial, now);
 }
@@ -50,13 +50,13 @@ MergeResult Admission::merge(std::span<const Revocation> revocations, UtcSeconds
   MergeResult merged;
   for (const Revocation& revocation : revocations) {
     const bool is_new = !is_revoked(revocation.serial);
-    const auto revoked = revoke(revocation, now);
-    if (!revoked) {
+    const auto removed = revoke(revocation, now);
+    if (!removed) {
       ++merged.refused;
       continue;
     }
     if (is_new) merged.added.push_back(revocation);
-    merged.revoked.insert(merged.revoked.end(), revoked->begin(), revoked->end());
+    merged.removed_keys.insert(merged.removed_keys.end(), removed->begin(), removed->end());
   }
   return merged;
 }
@@ -64,7 +64,7 @@ MergeResult Admission::merge(std::span<const Revocation> revocations, UtcSeconds
 KeyAccess Admission::access_of(const Key& key, UtcSeconds now) const {
   if (key == handshake_key_) return KeyAccess::handshake;
   const std::shared_lock lock{mutex_};
-  return find(key, now) != nullptr ? KeyAccess::member : KeyAccess::none;
+  return find(key, now) != nullptr ? KeyAccess::certified : KeyAccess::none;
 }
 
 bool Admission::admits(const Key& key, UtcSeconds now) const {
@@ -85,7 +85,7 @@ std::optional<Role> Admission::role_of(const Key& key, UtcSeconds now) const {
 
 bool Admission::is_revoked(std::uint64_t serial) const {
   const std::shared_lock lock{mutex_};
-  return revoked_.contains(serial);
+  return revocation_numbers_.contains(serial);
 }
 
 std::vector<Certificate> Admission::certificates(UtcSeconds now) const {
@@ -111,7 +111,7 @@ std::uint64_t Admission::revocations_digest() const {
   const std::shared_lock lock{mutex_};
   // An exclusive or suffices as a hash, because serials are drawn at random.
   std::uint64_t digest = 0;
-  for (const auto& [serial, number] : revoked_) digest ^= serial;
+  for (const auto& [serial, number] : revocation_numbers_) digest ^= serial;
   return digest;
 }
 
@@ -132,7 +132,7 @@ bool Admission::knows(const Certificate& certificate) const {
 }
 
 std::vector<Key> Admission::remove(std::uint64_t serial, UtcSeconds now) {
-  std::vector<Key> revoked;
+  std::vector<Key> removed;
   for (auto at = certificates_.begin(); at != certificates_.end();) {
     if (at->second.serial != serial) {
       ++at;
@@ -140,14 +140,15 @@ std::vector<Key> Admission::remove(std::uint64_t serial, UtcSeconds now) {
     }
     const Key key = at->first;
     at = certificates_.erase(at);
-    if (find(key, now) == nullptr) revoked.push_back(key);
+    if (find(key, now) == nullptr) removed.push_back(key);
   }
-  return revoked;
+  return removed;
 }
 
 void Admission::forget_expired_revocations(UtcSeconds now) {
   std::erase_if(revocations_, [&](const auto& entry) { return entry.second.until < now; });
-  std::erase_if(revoked_, [&](const auto& entry) { return !revocations_.contains(entry.second); });
+  std::erase_if(revocation_numbers_,
+                [&](const auto& entry) { return !revocations_.contains(entry.second); });
 }
 
 }  // namespace starling::security

@@ -3,9 +3,10 @@
 ///
 ///     options.admits = [&](const Key& key) { return admission.admits(key, utc_now()); };
 ///
-/// The *handshake key*, which every key file of the cluster holds (as `gate-public` and
-/// `gate-secret`), is admitted too, but for handshakes only: a peer that uses it may present a
-/// certificate, and the caller must accept nothing else from that peer.
+/// The *handshake key*, which every key file of the cluster holds, is admitted too, but for
+/// handshakes only: a peer that uses it may present a certificate, and the caller must accept
+/// nothing else from that peer. In key files its two halves have the names `gate-public` and
+/// `gate-secret`.
 ///
 /// Thread-safe. AdmissionOptions bound its memory.
 #pragma once
@@ -28,8 +29,8 @@ enum class KeyAccess {
   none,
   /// Presenting a certificate.
   handshake,
-  /// Everything that the role in the key's certificate allows.
-  member,
+  /// Everything that the Role in the key's certificate (node or client) allows.
+  certified,
 };
 
 struct AdmissionOptions {
@@ -53,7 +54,7 @@ struct MergeResult {
   /// The number of revocations that the cluster did not sign, or for which there was no capacity.
   std::size_t refused = 0;
   /// The keys that were admitted before and no longer are. The caller closes connections to them.
-  std::vector<Key> revoked;
+  std::vector<Key> removed_keys;
 };
 
 class Admission {
@@ -79,7 +80,7 @@ class Admission {
   [[nodiscard]] bool admits(const Key& key, UtcSeconds now) const;
   /// The certificate that admits the key; if there are several, the one that expires last.
   [[nodiscard]] std::optional<Certificate> certificate_of(const Key& key, UtcSeconds now) const;
-  /// The role of the key's holder; nullopt if no certificate admits the key.
+  /// The Role of the key's holder, node or client; nullopt if no certificate admits the key.
   [[nodiscard]] std::optional<Role> role_of(const Key& key, UtcSeconds now) const;
   [[nodiscard]] bool is_revoked(std::uint64_t serial) const;
 
@@ -112,8 +113,8 @@ class Admission {
   /// Revocations by the number under which each became known, from 1 on.
   std::map<std::uint64_t, Revocation> revocations_;
   std::uint64_t last_revocation_number_ = 0;
-  /// The number of each known revocation, by the serial of its certificate.
-  std::unordered_map<std::uint64_t, std::uint64_t> revoked_;
+  /// The number of each known revocation in revocations_, by the serial of its certificate.
+  std::unordered_map<std::uint64_t, std::uint64_t> revocation_numbers_;
 };
 
 }  // namespace starling::security

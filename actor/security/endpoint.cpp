@@ -103,7 +103,7 @@ class Endpoint::Core {
 
   /// True if a valid certificate is known for the key.
   bool has_certificate(const Key& key) const {
-    return admission_->access_of(key, options_.utc_now()) == KeyAccess::member;
+    return admission_->access_of(key, options_.utc_now()) == KeyAccess::certified;
   }
 
   std::string name_of(const Key& key) const {
@@ -125,7 +125,7 @@ class Endpoint::Core {
     {
       const std::lock_guard lock{mutex_};
       for (auto peer = peers_.begin(); peer != peers_.end();) {
-        const bool is_revoked = std::ranges::count(merged.revoked, *peer->second.peer.key) > 0;
+        const bool is_revoked = std::ranges::count(merged.removed_keys, *peer->second.peer.key) > 0;
         if (is_revoked)
           transport_->forget(peer->second.peer);
         else

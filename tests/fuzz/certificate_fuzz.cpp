@@ -48,7 +48,7 @@ void submit(const Revocation& revocation) {
   const auto merged = node.merge({&revocation, 1}, now);
   require(merged.added.size() == (is_signed ? 1U : 0U),
           "Admission accepts exactly the signed revocations");
-  require(merged.revoked.size() == (is_signed && revocation.serial == 1001 ? 1U : 0U),
+  require(merged.removed_keys.size() == (is_signed && revocation.serial == 1001 ? 1U : 0U),
           "Admission revokes exactly the revoked certificate");
 }
 

@@ -34,7 +34,7 @@ TEST_F(AdmissionTest, AdmitsTheKeyOfALearnedCertificate) {
   const Certificate c = issue("w");
   EXPECT_FALSE(admission.admits(c.key, now));
   ASSERT_TRUE(admission.learn(c, now));
-  EXPECT_EQ(admission.access_of(c.key, now), KeyAccess::member);
+  EXPECT_EQ(admission.access_of(c.key, now), KeyAccess::certified);
   EXPECT_TRUE(admission.admits(c.key, now));
   EXPECT_EQ(admission.certificate_of(c.key, now), c);
   EXPECT_EQ(admission.access_of(new_key(), now), KeyAccess::none);
@@ -175,12 +175,12 @@ TEST_F(AdmissionTest, MergingAgainInAnyOrderChangesNothing) {
   std::vector<Revocation> list{revocation_of(c.serial, cluster), revocation_of(2, cluster)};
   const MergeResult once = admission.merge(list, now);
   EXPECT_EQ(once.added.size(), 2U);
-  EXPECT_EQ(once.revoked, std::vector{c.key});
+  EXPECT_EQ(once.removed_keys, std::vector{c.key});
   std::swap(list[0], list[1]);
   const MergeResult again = admission.merge(list, now);
   EXPECT_EQ(again.added.size(), 0U);
   EXPECT_EQ(again.refused, 0U);
-  EXPECT_TRUE(again.revoked.empty());
+  EXPECT_TRUE(again.removed_keys.empty());
   EXPECT_EQ(admission.revocations_since(0, 9).revocations.size(), 2U);
 }
 
