@@ -43,7 +43,7 @@ class TrainingLoop {
         order_(data.size(), 1, options.batch, options.seed),
         w_(total_size(model_.parameters())),
         g_(w_.size()),
-        state_(slots(options.optimizer) * w_.size()) {
+        state_(slot_count(options.optimizer) * w_.size()) {
     Random random = Random::stream(options.seed, initial_stream);
     model_.initialise(std::span<T>{w_}, random);
     for (const Parameter& parameter : model_.parameters()) add_to_groups(parameter);

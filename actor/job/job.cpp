@@ -242,7 +242,7 @@ Result<void> check_fits(const core::Layout& layout, const core::Applier& applier
       return Error{"holds range " + std::to_string(state.range) + " with " +
                    std::to_string(state.value.count) + " elements and " +
                    std::to_string(state.slots.count) + " of the optimizer's state; valid: " +
-                   std::to_string(count) + " and " + std::to_string(count * applier.slots())};
+                   std::to_string(count) + " and " + std::to_string(count * applier.slot_count())};
   }
   return {};
 }

@@ -49,7 +49,7 @@ class MergeApplier final : public Applier {
   explicit MergeApplier(Merge<T> merge) : merge_(std::move(merge)) {}
 
   [[nodiscard]] std::size_t element_bytes() const noexcept override { return sizeof(T); }
-  [[nodiscard]] std::size_t slots() const noexcept override { return 0; }
+  [[nodiscard]] std::size_t slot_count() const noexcept override { return 0; }
   [[nodiscard]] double weight(std::uint32_t, std::size_t) const noexcept override { return 1; }
 
   void apply(const Layout& layout, RangeId id, RangeValues& values, const Slice& update,
@@ -85,8 +85,8 @@ class GradientApplier final : public Applier {
   explicit GradientApplier(OptimizerOptions options) : options_(std::move(options)) {}
 
   [[nodiscard]] std::size_t element_bytes() const noexcept override { return sizeof(T); }
-  [[nodiscard]] std::size_t slots() const noexcept override {
-    return models::slots(options_.optimizer);
+  [[nodiscard]] std::size_t slot_count() const noexcept override {
+    return models::slot_count(options_.optimizer);
   }
   [[nodiscard]] double weight(std::uint32_t samples, std::size_t workers) const noexcept override {
     const std::size_t round = options_.is_batch_of_all ? options_.batch : workers * options_.batch;
@@ -213,14 +213,14 @@ bool fits(const Layout& layout, const Applier& applier, const RangeState& state)
   const std::size_t width = applier.element_bytes();
   if (state.range >= layout.ranges.size() || state.value.rows || state.slots.rows) return false;
   const Range& range = layout.ranges[state.range];
-  const Range slots{0, applier.slots() * range.count, 0, {}};
+  const Range slots{0, applier.slot_count() * range.count, 0, {}};
   return fits(range, state.value, width) &&
          (state.slots.empty() || fits(slots, state.slots, width));
 }
 
 RangeValues values_of(const Layout& layout, const Applier& applier, const RangeState& state) {
   const std::size_t width = applier.element_bytes();
-  const std::size_t slots = applier.slots() * layout.ranges[state.range].count;
+  const std::size_t slots = applier.slot_count() * layout.ranges[state.range].count;
   return {.value = Buffer::copy_of(state.value.bytes(), width),
           .slots = state.slots.empty() ? Buffer::zeros(slots, width)
                                        : Buffer::copy_of(state.slots.bytes(), width),

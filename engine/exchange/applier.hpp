@@ -18,7 +18,7 @@ namespace starling::core {
 /// The elements of a range, and what their changes depend on.
 struct RangeValues {
   std::shared_ptr<Buffer> value;
-  /// The state of the optimiser: Applier::slots() elements for each element of the range.
+  /// The state of the optimiser: Applier::slot_count() elements for each element of the range.
   std::shared_ptr<Buffer> slots;
   /// The number of updates applied.
   std::uint64_t updates = 0;
@@ -47,7 +47,7 @@ class Applier {
 
   [[nodiscard]] virtual std::size_t element_bytes() const noexcept = 0;
   /// Returns how many elements the applier keeps for each element of a range.
-  [[nodiscard]] virtual std::size_t slots() const noexcept = 0;
+  [[nodiscard]] virtual std::size_t slot_count() const noexcept = 0;
   /// Returns the factor of the learning rate for a push over `samples` samples in a job of
   /// `workers` workers: samples / (workers * batch), or samples / batch if `batch` is that of all
   /// workers; always 1 for a merge_applier().

@@ -57,8 +57,8 @@ Result<Optimizer> parse_optimizer(std::string_view text) {
 
 std::string print(const Optimizer& optimizer) { return print_alternative(optimizer); }
 
-std::size_t slots(const Optimizer& optimizer) {
-  return std::visit([](const auto& rule) { return rule.slots(); }, optimizer);
+std::size_t slot_count(const Optimizer& optimizer) {
+  return std::visit([](const auto& rule) { return rule.slot_count(); }, optimizer);
 }
 
 double learning_rate(const Optimizer& optimizer) {
@@ -69,7 +69,7 @@ template <class T>
 void apply(const Optimizer& optimizer, std::span<T> w, std::span<const std::type_identity_t<T>> g,
            std::span<std::type_identity_t<T>> state, std::size_t slot_stride,
            const ApplyOptions& options) {
-  const Size count = slots(optimizer);
+  const Size count = slot_count(optimizer);
   STARLING_CHECK(g.size() == w.size() && slot_stride >= w.size());
   STARLING_CHECK(count == 0 || state.size() >= (count - 1) * slot_stride + w.size());
   update_by(optimizer, options, Memory<T>{w.data(), g.data(), state.data(), slot_stride, w.size()});

@@ -33,7 +33,7 @@ using Optimizer = std::variant<Sgd, Adagrad, Adam>;
 [[nodiscard]] std::string print(const Optimizer& optimizer);
 
 /// Returns the number of slots; all start at zero.
-[[nodiscard]] std::size_t slots(const Optimizer& optimizer);
+[[nodiscard]] std::size_t slot_count(const Optimizer& optimizer);
 
 [[nodiscard]] double learning_rate(const Optimizer& optimizer);
 

@@ -57,7 +57,7 @@ TYPED_TEST(Optimizers, FollowTheirRecurrences) {
   for (const Optimizer& optimizer : optimizers) {
     for (const std::size_t n : {1U, 7U, 33U, 130U}) {
       Random random{n};
-      std::vector<T> w(n), g(n), state(slots(optimizer) * n);
+      std::vector<T> w(n), g(n), state(slot_count(optimizer) * n);
       std::vector<ReferenceParameter> expected;
       for (T& value : w) {
         value = static_cast<T>(random.real(-1, 1));
@@ -83,7 +83,7 @@ TYPED_TEST(Optimizers, UpdatingARangeInPartsEqualsUpdatingItAtOnce) {
   for (const Optimizer& optimizer : optimizers) {
     constexpr std::size_t n = 50;
     Random random{1};
-    std::vector<T> w(n), g(n), state(slots(optimizer) * n);
+    std::vector<T> w(n), g(n), state(slot_count(optimizer) * n);
     for (std::size_t i = 0; i < n; ++i) {
       w[i] = static_cast<T>(random.normal());
       g[i] = static_cast<T>(random.normal());
@@ -119,10 +119,10 @@ TEST(Optimizer, FirstAdamStepHasThisSizeAlsoWithBetasNearOne) {
 }
 
 TEST(Optimizer, CountsItsStateForEachParameter) {
-  EXPECT_EQ(slots(Sgd{}), 0U);
-  EXPECT_EQ(slots(Sgd{.momentum = 0.9}), 1U);
-  EXPECT_EQ(slots(Adagrad{}), 1U);
-  EXPECT_EQ(slots(Adam{}), 2U);
+  EXPECT_EQ(slot_count(Sgd{}), 0U);
+  EXPECT_EQ(slot_count(Sgd{.momentum = 0.9}), 1U);
+  EXPECT_EQ(slot_count(Adagrad{}), 1U);
+  EXPECT_EQ(slot_count(Adam{}), 2U);
   EXPECT_EQ(learning_rate(Adam{.lr = 0.5}), 0.5);
 }
 
@@ -152,7 +152,7 @@ TEST(Optimizer, EveryOptimizerIsTestedAndMovesParameters) {
     EXPECT_EQ(parse_optimizer(print(optimizer)).value(), Optimizer{optimizer});
     const std::string form{O::example};
     EXPECT_TRUE(parse_optimizer(form.substr(0, form.find('[')))) << form;
-    std::vector<double> w{1}, g{1}, state(slots(optimizer));
+    std::vector<double> w{1}, g{1}, state(slot_count(optimizer));
     apply<double>(optimizer, w, g, state, {});
     EXPECT_LT(w[0], 1) << O::name;
   });

@@ -36,7 +36,7 @@ double thread_bytes(const ParameterBytes& size, std::size_t threads) {
 
 /// Returns the bytes of the parameters with the optimiser's state.
 double state_bytes(const ParameterBytes& size, const actor::TrainOptions& options) {
-  return size.total * static_cast<double>(1 + models::slots(options.optimizer));
+  return size.total * static_cast<double>(1 + models::slot_count(options.optimizer));
 }
 
 /// Returns the bytes that `workers` workers hold if each has a model of its own: with the

@@ -94,7 +94,7 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
   auto weights = weights_in(stored, model);
   if (!weights) return std::move(weights).error();
   auto slots =
-      values_in<T>(stored, slots_name, {models::slots(job.options.optimizer), layout.size});
+      values_in<T>(stored, slots_name, {models::slot_count(job.options.optimizer), layout.size});
   if (!slots) return std::move(slots).error();
   if (const auto at = std::ranges::find_if_not(*slots, [](T x) { return std::isfinite(x); });
       at != slots->end())
@@ -272,7 +272,7 @@ Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
   const auto& options = job.options;
   const core::Layout layout = model.layout(options.job);
   const std::uint64_t ranges = layout.ranges.size();
-  const std::uint64_t slot_count = models::slots(options.optimizer);
+  const std::uint64_t slot_count = models::slot_count(options.optimizer);
   const Weights w = model.collect(options.job, states);
   const Weights slots = std::visit(
       [&]<class T>(const std::vector<T>&) -> Weights {
@@ -320,7 +320,7 @@ Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& mode
   const auto updates = updates_in(*stored, *states, options.workers);
   if (!updates) return updates.error();
   if (is_elastic(options)) {
-    if (!is_elastic(job.options.job) && models::slots(job.options.optimizer) > 0)
+    if (!is_elastic(job.options.job) && models::slot_count(job.options.optimizer) > 0)
       return Error{
           fmt::format("{}: was saved under exchange {}, under which only workers have the "
                       "state of {}; valid: that exchange, or init in place of resume",
@@ -340,7 +340,7 @@ Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& mode
   if (is_same) return Checkpoint{*std::move(states), options.former_deals, {}, *updates};
   const core::Layout from = model.layout(options);
   const core::Layout to = model.layout(job.options.job);
-  const std::size_t slot_count = models::slots(job.options.optimizer);
+  const std::size_t slot_count = models::slot_count(job.options.optimizer);
   auto checkpoint = change_workers(*writer, job, *std::move(states));
   if (!checkpoint) return std::move(checkpoint).error().within(path);
   checkpoint->updates = *updates;

@@ -186,7 +186,7 @@ Result<void> check_cache(std::string_view exchange, Mode mode, const barrier::Ba
 }
 
 Result<void> check_cache(const models::Optimizer& optimizer) {
-  if (models::slots(optimizer) == 0) return {};
+  if (models::slot_count(optimizer) == 0) return {};
   return Error{"cache: " + models::print(optimizer) +
                " has state for each parameter, which only owners keep, so a worker cannot apply "
                "its own updates to its copies; valid: sgd without momentum"};

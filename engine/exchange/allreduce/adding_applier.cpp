@@ -14,7 +14,7 @@ class AddingApplier final : public Applier {
   explicit AddingApplier(bool averages) : averages_(averages) {}
 
   [[nodiscard]] std::size_t element_bytes() const noexcept override { return sizeof(T); }
-  [[nodiscard]] std::size_t slots() const noexcept override { return 0; }
+  [[nodiscard]] std::size_t slot_count() const noexcept override { return 0; }
   [[nodiscard]] double weight(std::uint32_t, std::size_t) const noexcept override { return 1; }
   void apply(const Layout& layout, RangeId range, RangeValues& values, const Slice& update,
              double weight) const override {

@@ -59,7 +59,8 @@ bool CatchUp::take(MemberId from, const CatchUpReply& reply, const Layout& layou
     return one.is_awaited && one.source == from && one.range == reply.range;
   });
   if (part == parts_.end() || !fits(layout, applier, reply.copy->state)) return false;
-  if (part->wants_state && reply.copy->state.slots.empty() && applier.slots() > 0) return false;
+  if (part->wants_state && reply.copy->state.slots.empty() && applier.slot_count() > 0)
+    return false;
   part->is_awaited = false;
   --missing_;
   const RangeState& state = reply.copy->state;

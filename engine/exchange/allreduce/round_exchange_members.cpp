@@ -81,7 +81,7 @@ void RoundExchange::take_initial_states() {
 
 bool RoundExchange::has_state(RangeId range) const {
   return model_[range].slots->size() ==
-         options_.applier->slots() * options_.layout->ranges[range].count;
+         options_.applier->slot_count() * options_.layout->ranges[range].count;
 }
 
 /// Says what this member has of the last round, and of the next one.
@@ -124,7 +124,7 @@ void RoundExchange::agree(const Context& context) {
   auto plan = CatchUp::plan(reports_,
                             {.round = *latest,
                              .lacks_values = is_behind,
-                             .shards_optimizer = shards_ && options_.applier->slots() > 0},
+                             .shards_optimizer = shards_ && options_.applier->slot_count() > 0},
                             options_.layout->ranges.size(), lacks_state);
   if (!plan) return context.out.push_back(Fail{std::move(plan).error().message});
   if (plan->is_complete()) {

@@ -62,7 +62,7 @@ RangeCache::CachedRange& RangeCache::cached(RangeId id) {
     const Range& range = layout_->ranges[id];
     const std::size_t width = applier_->element_bytes();
     entry->second.values.value = Buffer::zeros(range.count, width);
-    entry->second.values.slots = Buffer::zeros(applier_->slots() * range.count, width);
+    entry->second.values.slots = Buffer::zeros(applier_->slot_count() * range.count, width);
     entry->second.floors.resize(row_count(range));
   }
   return entry->second;

@@ -33,7 +33,7 @@ class MomentumApplier final : public core::Applier {
   [[nodiscard]] std::size_t element_bytes() const noexcept override {
     return inner_->element_bytes();
   }
-  [[nodiscard]] std::size_t slots() const noexcept override { return inner_->slots(); }
+  [[nodiscard]] std::size_t slot_count() const noexcept override { return inner_->slot_count(); }
   [[nodiscard]] double weight(std::uint32_t, std::size_t workers) const noexcept override {
     return static_cast<double>(workers);
   }
@@ -60,7 +60,7 @@ class StateApplier final : public core::Applier {
   [[nodiscard]] std::size_t element_bytes() const noexcept override {
     return inner_->element_bytes();
   }
-  [[nodiscard]] std::size_t slots() const noexcept override { return 1; }
+  [[nodiscard]] std::size_t slot_count() const noexcept override { return 1; }
   [[nodiscard]] double weight(std::uint32_t samples, std::size_t workers) const noexcept override {
     return inner_->weight(samples, workers);
   }
@@ -88,7 +88,7 @@ class CountingApplier final : public core::Applier {
   [[nodiscard]] std::size_t element_bytes() const noexcept override {
     return inner_->element_bytes();
   }
-  [[nodiscard]] std::size_t slots() const noexcept override { return 0; }
+  [[nodiscard]] std::size_t slot_count() const noexcept override { return 0; }
   [[nodiscard]] double weight(std::uint32_t, std::size_t workers) const noexcept override {
     return 1 / static_cast<double>(workers);
   }

@@ -83,7 +83,7 @@ DeviceUpdate::DeviceUpdate(const Optimizer& optimizer, const Clip& clip,
   segments_ = DeviceArray<Segment>{segments.size()};
   check(cudaMemcpy(segments_.data(), segments.data(), segments_.bytes(), cudaMemcpyHostToDevice),
         "copying to the device");
-  state_ = DeviceArray<float>{slots(optimizer) * total_};
+  state_ = DeviceArray<float>{slot_count(optimizer) * total_};
   if (state_.size() > 0) check(cudaMemset(state_.data(), 0, state_.bytes()), "clearing a state");
   finish_default_stream();
   if (std::isinf(clip_.norm)) return;

@@ -28,7 +28,7 @@ struct Adagrad {
     return "lr=" + print_number(lr) + print_option("epsilon", epsilon, Adagrad{}.epsilon);
   }
 
-  [[nodiscard]] std::size_t slots() const { return 1; }
+  [[nodiscard]] std::size_t slot_count() const { return 1; }
 
   template <class T>
   struct Update {

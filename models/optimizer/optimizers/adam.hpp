@@ -38,7 +38,7 @@ struct Adam {
            print_option("epsilon", epsilon, Adam{}.epsilon);
   }
 
-  [[nodiscard]] std::size_t slots() const { return 2; }
+  [[nodiscard]] std::size_t slot_count() const { return 2; }
 
   template <class T>
   struct Update {

@@ -34,7 +34,7 @@ struct Sgd {
            (nesterov ? ",nesterov" : "");
   }
 
-  [[nodiscard]] std::size_t slots() const { return momentum > 0 ? 1 : 0; }
+  [[nodiscard]] std::size_t slot_count() const { return momentum > 0 ? 1 : 0; }
 
   /// With momentum, w -= lr (g_factor g + v_factor v). The factors are 0 and 1 for plain momentum,
   /// 1 and `momentum` for Nesterov's.

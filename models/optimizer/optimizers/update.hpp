@@ -54,7 +54,7 @@ concept OptimizerRule = Alternative<O> && requires(const O optimizer, const Appl
   { O::example } -> std::convertible_to<std::string_view>;
   { optimizer.lr } -> std::convertible_to<double>;
   /// The number of slots, the state tensors; all start at zero.
-  { optimizer.slots() } -> std::same_as<std::size_t>;
+  { optimizer.slot_count() } -> std::same_as<std::size_t>;
   /// Returns the function object that makes updates with these options.
   { optimizer.template make_update<float>(options) } -> UpdateOf<float>;
   { optimizer.template make_update<double>(options) } -> UpdateOf<double>;

@@ -33,7 +33,7 @@ std::vector<typename M::Scalar> train_serially(const M& model, const models::Tab
   std::vector<T> w(layout.size);
   Random random = Random::stream(options.job.seed, initial_stream);
   model.initialise(std::span<T>{w}, random);
-  std::vector<T> slots(models::slots(options.optimizer) * w.size());
+  std::vector<T> slots(models::slot_count(options.optimizer) * w.size());
   const models::SampleOrder order{data.size(), 1, union_batch, options.job.seed};
   models::Arena arena;
   std::vector<std::uint32_t> batch;

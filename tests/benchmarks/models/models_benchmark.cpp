@@ -116,7 +116,7 @@ void update(benchmark::State& state, const char* text, double arrays) {
   const Optimizer optimizer = parse_optimizer(text).value();
   Floats w = draw(size);
   const Floats g = draw(size);
-  Floats slot_values(slots(optimizer) * size);
+  Floats slot_values(slot_count(optimizer) * size);
   std::uint64_t t = 0;
   for (auto _ : state) {
     apply<float>(optimizer, w, g, slot_values, {.rate_scale = 1e-3, .t = ++t});

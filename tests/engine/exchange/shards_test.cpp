@@ -79,7 +79,7 @@ TEST(ShardsTest, ScheduleIsAnAllReduce) {
 class StateApplier final : public Applier {
  public:
   [[nodiscard]] std::size_t element_bytes() const noexcept override { return sizeof(double); }
-  [[nodiscard]] std::size_t slots() const noexcept override { return 1; }
+  [[nodiscard]] std::size_t slot_count() const noexcept override { return 1; }
   [[nodiscard]] double weight(std::uint32_t, std::size_t) const noexcept override { return 1; }
   void apply(const Layout& layout, RangeId range, RangeValues& values, const Slice& update,
              double weight) const override {

@@ -73,7 +73,7 @@ template <class M>
 std::vector<typename M::Scalar> train_serially(const M& model, const TrainingOptions& training) {
   using T = typename M::Scalar;
   auto w = initial(model);
-  std::vector<T> slots(models::slots(training.optimizer) * w.size());
+  std::vector<T> slots(models::slot_count(training.optimizer) * w.size());
   const SampleOrder order{table().size(), 1, union_batch, order_seed};
   std::vector<std::uint32_t> batch;
   std::uint64_t samples_seen = 0;

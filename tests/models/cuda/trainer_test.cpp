@@ -14,7 +14,7 @@ class CpuTrainer {
       : net_(std::move(net)),
         options_(options),
         w_(std::move(w)),
-        state_(slots(options_.optimizer) * w_.size()) {}
+        state_(slot_count(options_.optimizer) * w_.size()) {}
 
   void step(const Table& data, Batch batch, double rate_scale) {
     Gradient gradient = gradient_of(net_, w_, data, batch);

@@ -102,7 +102,7 @@ TEST_P(Updates, EqualTheCpuStepByStep) {
   const std::size_t size = 50;
   std::vector<float> expected = normals(size, 1);
   std::vector<float> w = expected;
-  std::vector<float> expected_state(slots(optimizer) * size);
+  std::vector<float> expected_state(slot_count(optimizer) * size);
   std::vector<float> state(expected_state.size());
   for (std::uint64_t t = 1; t <= 20; ++t) {
     const auto g = normals(size, 10 + t);

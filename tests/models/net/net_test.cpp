@@ -183,7 +183,7 @@ double accuracy_after(const AnyModel<float>& any, const TablePair& data, std::si
   std::vector<float> w(total_size(net.parameters()));
   std::vector<float> g(w.size());
   const Optimizer optimizer = parse_optimizer("adam:lr=0.002").value();
-  std::vector<float> state(slots(optimizer) * w.size());
+  std::vector<float> state(slot_count(optimizer) * w.size());
   Random random{1};
   net.initialise(w, random);
   Arena arena;

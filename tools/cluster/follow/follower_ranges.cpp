@@ -168,7 +168,7 @@ Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::Tr
   if (!states) return std::move(states).error();
   const auto entries = worker_entries();
   for (const core::RangeState& state : *states) {
-    const auto slots = models::slots(options.optimizer) * layout.ranges[state.range].count;
+    const auto slots = models::slot_count(options.optimizer) * layout.ranges[state.range].count;
     if (!state.slots.empty() && state.slots.count != slots)
       return Error{"range " + std::to_string(state.range) + " lacks the state of this optimiser"};
     if (state.round != states->front().round) return Error{"ranges are of different rounds"};

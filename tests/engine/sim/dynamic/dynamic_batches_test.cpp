@@ -194,7 +194,7 @@ TEST(DynamicBatches, TrainLikeOneMachineOnTheUnionOfTheBatches) {
     std::vector<double> w(layout.size);
     Random random = Random::stream(options.protocol.seed, core::initial_stream);
     model().initialise(std::span{w}, random);
-    std::vector<double> slots(models::slots(optimizer) * w.size());
+    std::vector<double> slots(models::slot_count(optimizer) * w.size());
     models::Arena arena;
     std::uint64_t t = 0;
     for (const auto& [step, samples] : rounds) {
