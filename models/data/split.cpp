@@ -11,7 +11,7 @@ namespace starling::models {
 namespace {
 
 /// The number of the random stream that chooses the test rows.
-constexpr std::uint64_t holdout_stream = 0x686f6c64;
+constexpr std::uint64_t holdout_stream = 0x686f6c64;  // "hold" in ASCII
 
 /// Puts row i into `test` if is_test[i], else into `train`.
 SplitRows split(const std::vector<bool>& is_test) {
