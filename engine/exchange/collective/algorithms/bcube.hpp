@@ -42,7 +42,7 @@ struct BCube {
   [[nodiscard]] Schedule reduce(std::size_t n, Rank /*root*/) const {
     Schedule schedule{.members = n, .ports = k, .chunks = equal_chunks(k * n), .rounds = {}};
     const std::size_t b = *base(n);
-    /// The digit d of a member's number, where `unit` is b^d.
+    // The digit d of a member's number, where `unit` is b^d.
     const auto digit_of = [b](std::size_t member, std::size_t unit) { return member / unit % b; };
     if (b > 1) schedule.rounds.resize(k);
     for (std::size_t e = 0; b > 1 && e < k; ++e)
