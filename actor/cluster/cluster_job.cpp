@@ -80,8 +80,8 @@ void ClusterJob::stop(bool is_done) {
 }
 
 void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports) {
-  const auto limit = prepared_->options().time;
-  if (limit && age() > *limit + stop_grace) stop(true);
+  if (const auto limit = prepared_->options().time; limit && age() > *limit + stop_grace)
+    stop(true);
   // A member ignores a stop while it joins, so the stop is repeated here.
   if (state_ != wire::JobState::running) local_->stop();
   std::uint64_t steps = 0;  // each has one loss
@@ -259,7 +259,6 @@ wire::JobRecord ClusterJob::record(const std::optional<wire::JobSummary>& summar
   record.workers = current.counts.other_workers;
   for (const wire::MemberStatus& member : current.local_members) {
     record.workers.push_back({{member.member, member.incarnation}, member.updates});
-    // As in JobSnapshot::steps(): a worker that joined and made no update ended at the last step.
     if (member.incarnation == 1 || member.updates > 0)
       record.step_max = std::max(record.step_max, member.step);
   }
