@@ -80,8 +80,8 @@ void ClusterJob::stop(bool is_done) {
 }
 
 void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports) {
-  if (const auto limit = prepared_->options().time; limit && age() > *limit + stop_grace)
-    stop(true);
+  const auto& time = prepared_->options().time;
+  if (time && age() > *time + stop_grace) stop(true);
   // A member ignores a stop while it joins, so the stop is repeated here.
   if (state_ != wire::JobState::running) local_->stop();
   std::uint64_t steps = 0;  // each has one loss
@@ -118,11 +118,9 @@ std::optional<std::string> ClusterJob::new_end_line(const wire::JobSummary& summ
 
 std::optional<std::string> ClusterJob::new_end_line_of_flow(
     const std::vector<actor::MemberReport>& reports) {
-  const auto is_done = [](const actor::MemberReport& report) {
-    return report.state == actor::MemberReport::State::done;
-  };
-  if (setting_of(settings_, "flow").empty() || reports.empty() ||
-      !std::ranges::all_of(reports, is_done))
+  const auto done =
+      std::ranges::count(reports, actor::MemberReport::State::done, &actor::MemberReport::state);
+  if (setting_of(settings_, "flow").empty() || reports.empty() || done < std::ssize(reports))
     return std::nullopt;
   return new_end_line({state_ == wire::JobState::stopped ? state_ : wire::JobState::done});
 }
