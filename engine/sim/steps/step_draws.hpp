@@ -51,6 +51,20 @@ class StepDraws {
     return tuners_.empty() ? options_.barrier : tuners_[worker].barrier();
   }
 
+  /// Returns true if the worker's floor is 0, which all workers have reached (see barrier::floor),
+  /// or if its tuner has chosen a sample size of 0. `counts` has the floors if draws are decided by
+  /// probability, and is nullptr otherwise.
+  [[nodiscard]] bool needs_no_draw(MemberId worker, Step step, const StepCounts* counts) const {
+    if (!tuners_.empty() && barrier_of(worker).sample == 0) return true;
+    return counts ? counts->group(step).floor == 0
+                  : barrier::floor(barrier_of(worker), step) == Step{0};
+  }
+
+  /// Returns the step that a worker at `step` reports to others.
+  [[nodiscard]] Step reported(Step step) const {
+    return step >= options_.steps_max ? barrier::finished : step;
+  }
+
   /// Returns the weights with which `worker` draws at `now`, as barrier::draw_weighted() takes
   /// them; empty if it draws uniformly. The result is valid until the next call.
   [[nodiscard]] std::span<const barrier::Weighted> weights_of(MemberId worker,
@@ -97,9 +111,6 @@ class StepDraws {
   }
   /// Decides by what the worker has seen whether it passes.
   [[nodiscard]] bool decide_by_seen(MemberId worker, Step own_step);
-  [[nodiscard]] Step reported(Step step) const {
-    return step >= options_.steps_max ? barrier::finished : step;
-  }
 
   const StepOptions& options_;
   bool sends_notices_;

@@ -1,4 +1,6 @@
 /// Validates the options of a simulation of steps, and estimates its memory.
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "starling/barrier/tuner.hpp"
@@ -95,6 +97,12 @@ double share_done(const StepOptions& options, Time now, std::uint64_t updates) {
   const double updates_max =
       static_cast<double>(options.steps_max) * static_cast<double>(options.workers);
   return std::max(of_time, static_cast<double>(updates) / updates_max);
+}
+
+Time time_of_point(const StepOptions& options, std::size_t index) {
+  const auto share = static_cast<double>(index + 1) /
+                     static_cast<double>(std::max<std::size_t>(1, options.points));
+  return Time{std::llround(share * static_cast<double>(options.horizon.count()))};
 }
 
 std::uint64_t memory_estimate(const StepOptions& options) {

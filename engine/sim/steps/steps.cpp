@@ -1,14 +1,13 @@
 #include "starling/engine/sim/steps/steps.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "starling/base/check.hpp"
 #include "starling/base/to_duration.hpp"
 #include "starling/engine/sim/steps/exchange_runner.hpp"
+#include "starling/engine/sim/steps/late_releases.hpp"
 #include "starling/engine/sim/steps/notify_requests.hpp"
 #include "starling/engine/sim/steps/step_counts.hpp"
 #include "starling/engine/sim/steps/step_draws.hpp"
@@ -23,7 +22,7 @@ class Simulation {
   Simulation(const StepOptions& options, Learner* learner)
       : options_(options),
         learner_(learner),
-        never_waits_(barrier::always_passes(options.barrier)),
+        never_waits_(options.workers == 1 || barrier::always_passes(options.barrier)),
         draws_others_(barrier::is_sampled(options.barrier)),
         rechecks_on_arrival_(!draws_others_ || options.recheck.arrival),
         sends_notices_(!rechecks_on_arrival_ && options.recheck.notify),
@@ -34,11 +33,12 @@ class Simulation {
         depends_on_min_only_(!draws_others_ && !decides_by_step_ &&
                              barrier::floor(options.barrier, 0).has_value()),
         exchange_(options),
-        queue_(options.workers, mean_of(options)),
+        queue_(options.workers, to_duration(options.step_time.mean() * 1e9) + options.overhead),
         // Without probabilities, counts_ needs no barrier.
         counts_(by_probability_ ? options.barrier : barrier::Barrier{barrier::Asp{}},
                 options.workers),
         draws_(options, sends_notices_),
+        late_releases_(options),
         steps_(options.workers),
         waiters_(has_timers_ ? options.workers : 0),
         notify_requests_(sends_notices_ ? options.workers : 0) {}
@@ -65,11 +65,6 @@ class Simulation {
   }
 
  private:
-  /// Returns the mean time of a step, at least 1 ns, because the queue's buckets need a length.
-  static Time mean_of(const StepOptions& options) {
-    return std::max(Time{1}, to_duration(options.step_time.mean() * 1e9) + options.overhead);
-  }
-
   /// Reports the progress. Returns false if the simulation is to end.
   bool report_progress() {
     if (!options_.on_progress) return true;
@@ -91,13 +86,11 @@ class Simulation {
   }
 
   /// Returns how many workers wait at the barrier, which may be the exchange.
-  [[nodiscard]] std::size_t waiting() const { return waiting_ + exchange_.waiting_at_barrier(); }
-
-  [[nodiscard]] Time next_point() const {
-    const auto share = static_cast<double>(result_.curve.size() + 1) /
-                       static_cast<double>(std::max<std::size_t>(1, options_.points));
-    return Time{std::llround(share * static_cast<double>(options_.horizon.count()))};
+  [[nodiscard]] std::size_t waiting() const {
+    return waiting_ + late_releases_.count() + exchange_.waiting_at_barrier();
   }
+
+  [[nodiscard]] Time next_point() const { return time_of_point(options_, result_.curve.size()); }
 
   void add_point(Time at) {
     const bool is_running = counts_.running() > 0;
@@ -120,11 +113,11 @@ class Simulation {
     return std::move(result_);
   }
 
-  /// Makes `worker` due after `delay`, or when it is back if it is away then. Does nothing if that
-  /// is beyond the horizon.
+  /// Makes `worker` due after `delay`; without a coordinator, which draws for those that are away,
+  /// when it is back if it is away then. Does nothing if that is beyond the horizon.
   void schedule(MemberId worker, Time delay) {
-    if (has_timers_) waiters_[worker].due_at = never;
-    if (delay <= options_.horizon - now_)
+    if (has_timers_) waiters_[worker].stop_timer();
+    if (!has_coordinator_ && delay <= options_.horizon - now_)
       delay = draws_.absences().available_at(worker, now_ + delay) - now_;
     if (delay > options_.horizon - now_) return;
     if (has_timers_) waiters_[worker].due_at = now_ + delay;
@@ -154,12 +147,13 @@ class Simulation {
         [&](MemberId worker) { compute(worker); }, [&](MemberId worker) { finish_step(worker); });
   }
 
-  /// Handles the event of a worker that is due: it has computed its update, or draws again.
+  /// Handles the event of a worker that is due: it has computed its update, draws again, or is back
+  /// and goes on.
   void handle(MemberId worker) {
-    if (!has_timers_) return write_update(worker);
+    if (has_timers_ && waiters_[worker].due_at != now_) return;
+    if (late_releases_.remove(worker)) return compute(worker);
+    if (!has_timers_ || !waiters_[worker].waiting) return write_update(worker);
     Waiter& waiter = waiters_[worker];
-    if (waiter.due_at != now_) return;
-    if (!waiter.waiting) return write_update(worker);
     if (!waiter.pending_result) return draw_at_timer(worker);
     handle_draw(worker, *std::exchange(waiter.pending_result, std::nullopt));
   }
@@ -174,7 +168,7 @@ class Simulation {
     ++result_.updates;
     if (has_timers_) waiters_[worker].step_times.add(now_ - waiters_[worker].step_began_at);
     if (learner_) learner_->on_end(worker, step, now_);
-    if (has_coordinator_) ++result_.messages.arrivals;
+    if (has_coordinator_ && step < options_.steps_max) ++result_.messages.arrivals;
     counts_.advance(step);
     result_.max_lag = std::max(result_.max_lag, step - counts_.min());
     if (sends_notices_) send_notices(worker);
@@ -196,7 +190,11 @@ class Simulation {
   void release(MemberId worker, bool is_in_run) {
     if (has_coordinator_ && !is_in_run) ++result_.messages.releases;
     draws_.pass(worker, now_);
-    begin_step(worker);
+    const Time back_at = draws_.absences().available_at(worker, now_);
+    if (back_at == now_) return begin_step(worker);
+    if (has_timers_) waiters_[worker].begin_step(now_);
+    late_releases_.add(worker);
+    schedule(worker, back_at - now_);
   }
 
   void start_waiting(MemberId worker, const DrawResult& result) {
@@ -252,23 +250,15 @@ class Simulation {
 
   /// Decides whether the worker may pass, by one draw or by all workers' steps.
   DrawResult try_to_pass(MemberId worker) {
-    if (never_waits_ || draws_.is_in_run(worker, steps_[worker]) || needs_no_draw(worker))
+    const Step step = steps_[worker];
+    if (never_waits_ || draws_.is_in_run(worker, step) ||
+        draws_.needs_no_draw(worker, step, by_probability_ ? &counts_ : nullptr))
       return {true};
     if (has_timers_) ++waiters_[worker].draw;
     const DrawResult result = by_probability_ ? draws_.decide(worker, counts_, steps_, draw_random_)
                                               : draws_.decide(worker, steps_, now_, draw_random_);
     if (draws_others_) count_draws(1, result.pass ? 1 : 0, draws_.barrier_of(worker));
     return result;
-  }
-
-  /// Returns true if the worker's floor is 0, which all workers have reached (see barrier::floor),
-  /// or if its tuner has chosen a sample size of 0.
-  [[nodiscard]] bool needs_no_draw(MemberId worker) const {
-    const Step step = steps_[worker];
-    const barrier::Barrier& barrier = draws_.barrier_of(worker);
-    if (barrier::is_tuned(options_.barrier) && barrier.sample == 0) return true;
-    return by_probability_ ? counts_.group(step).floor == 0
-                           : barrier::floor(barrier, step) == Step{0};
   }
 
   /// After a failed draw of the worker, arranges its next draw: at a notice, at a timer, or both.
@@ -284,7 +274,7 @@ class Simulation {
       const Step floor = *barrier::floor(draws_.barrier_of(worker), steps_[worker]);
       if (!has_coordinator_) ++result_.messages.notify_requests;
       // The laggard may have got there while the result was pending. Then it answers at once.
-      if (reported_step(*result.laggard) >= floor) {
+      if (draws_.reported(steps_[*result.laggard]) >= floor) {
         if (!has_coordinator_) ++result_.messages.notices;
         return schedule(worker, Time{});
       }
@@ -293,10 +283,22 @@ class Simulation {
     if (options_.recheck.interval || !(asks_laggard || rechecks_on_arrival_))
       schedule(worker, interval_of(waiters_[worker], options_.recheck));
     else
-      waiter.due_at = never;
+      await_notice(worker);
+  }
+
+  /// The worker draws again only at a notice. It asks for the notice again after a time, as in
+  /// core::SampleGate, unless the coordinator draws for it.
+  void await_notice(MemberId worker) {
+    if (has_coordinator_) return waiters_[worker].stop_timer();
+    schedule(worker, core::query_timeout);
+    waiters_[worker].asks_again = true;
   }
 
   void draw_at_timer(MemberId worker) {
+    if (waiters_[worker].asks_again) {
+      ++result_.messages.notify_requests;
+      return await_notice(worker);
+    }
     if (rechecks_on_arrival_) {
       // The interval begins with the last draw, which the last arrival may have caused.
       const Time due = last_recheck_at_ +
@@ -316,14 +318,10 @@ class Simulation {
     end_waiting(worker);
   }
 
-  /// Returns the step that the worker reports to others.
-  [[nodiscard]] Step reported_step(MemberId worker) const {
-    return steps_[worker] >= options_.steps_max ? barrier::finished : steps_[worker];
-  }
   /// Notifies the waiting workers whose requests the worker's new step fulfils. A notice for a
   /// stale request is counted too, but has no effect.
   void send_notices(MemberId worker) {
-    const Step step = reported_step(worker);
+    const Step step = draws_.reported(steps_[worker]);
     const auto fulfilled = notify_requests_[worker].take_fulfilled(step);
     if (!has_coordinator_) result_.messages.notices += fulfilled.size();
     for (const NotifyRequest& request : fulfilled)
@@ -331,9 +329,10 @@ class Simulation {
         draw_when_available(request.from);
   }
 
-  /// A worker that is away draws again when it is back.
+  /// A worker that is away draws again when it is back, unless the coordinator draws for it.
   void draw_when_available(MemberId worker) {
-    draws_.absences().is_away(worker, now_) ? schedule(worker, Time{}) : draw_again(worker);
+    const bool is_away = !has_coordinator_ && draws_.absences().is_away(worker, now_);
+    is_away ? schedule(worker, Time{}) : draw_again(worker);
   }
 
   const StepOptions& options_;
@@ -366,6 +365,7 @@ class Simulation {
   StepQueue queue_;
   StepCounts counts_;
   StepDraws draws_;
+  LateReleases late_releases_;
   std::vector<Step> steps_;
   std::vector<Waiter> waiters_;
   /// By laggard: the requests that it has received.

@@ -165,6 +165,9 @@ struct Learner {
 /// workers.
 [[nodiscard]] double share_done(const StepOptions& options, Time now, std::uint64_t updates);
 
+/// Returns when the curve has its point number `index`, from 0 on.
+[[nodiscard]] Time time_of_point(const StepOptions& options, std::size_t index);
+
 /// Requires: check(options), and no learner if there is an exchange.
 [[nodiscard]] StepResult simulate(const StepOptions& options, Learner* learner = nullptr);
 

@@ -26,6 +26,8 @@ struct Waiter {
   /// When the worker finishes its step or, while it waits, draws again; `never` if it does neither.
   /// Events at other times are stale.
   core::Time due_at = never;
+  /// True if the worker does not draw at `due_at`, but asks its laggard again for a notice.
+  bool asks_again = false;
   /// The number of the worker's last draw. Notices for earlier draws are stale.
   std::uint64_t draw = 0;
   /// The outcome of the last draw, if it is known but not decided yet: the worker learns it at
@@ -34,11 +36,16 @@ struct Waiter {
   core::Time step_began_at{};
   core::StepTimes step_times = {};
 
+  void stop_timer() {
+    due_at = never;
+    asks_again = false;
+  }
+
   /// Records that the worker begins a step. A timer of its wait is stale from now on, also while it
   /// reads.
   void begin_step(core::Time now) {
     step_began_at = now;
-    due_at = never;
+    stop_timer();
   }
 };
 

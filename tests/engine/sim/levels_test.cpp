@@ -147,7 +147,9 @@ INSTANTIATE_TEST_SUITE_P(
         LevelsCase{Mode::peer, "pfluent:s=2,p=0.5,beta=3", "notify+interval:auto"},
         LevelsCase{Mode::peer, "pdssp:low=2,high=6,beta=3,draw=speed", "notify+interval:auto"},
         LevelsCase{Mode::hybrid, "pfluent:s=2,p=0.5,beta=3", "interval:20ms", "3:away=2s/3s"},
-        LevelsCase{Mode::central, "bsp", "arrival", "3:away=200ms/500ms"},
+        LevelsCase{Mode::central, "bsp", "arrival", "24:away=200ms/500ms"},
+        LevelsCase{Mode::central, "pbsp:beta=3", "arrival", "24:away=200ms/500ms"},
+        LevelsCase{Mode::central, "tuned:waiting=5%", "notify+interval:auto", "24:away=1s/2s"},
         LevelsCase{Mode::hybrid, "pbsp:beta=3", "interval:20ms", "3:away=2s/3s"},
         LevelsCase{Mode::hybrid, "pssp:s=2,beta=3,draw=availability", "notify+interval:auto",
                    "5:away=1500ms/3s"}));

@@ -74,6 +74,24 @@ TEST_P(EverySampling, CountsDrawsAndMessagesAtArrivals) {
   EXPECT_EQ(result.messages, (Messages{.arrivals = 10, .releases = 10}));
 }
 
+/// The last step of a worker is the end of its run, which is no arrival.
+TEST_P(EverySampling, CountsNoArrivalOfTheLastStep) {
+  auto options = two_workers("bsp");
+  options.steps_max = 4;
+  EXPECT_EQ(run(options).messages, (Messages{.arrivals = 6, .releases = 6}));
+}
+
+/// The first worker asks at 1 s, and again at 2, 3, ... 9 s, until the notice comes at 9.5 s.
+TEST_P(EverySampling, AsksAgainForANoticeThatDoesNotCome) {
+  auto options = two_workers("pbsp:beta=1", "notify");
+  options.step_time = parse_distribution("const:1s").value();
+  options.slowness = {1, 9.5};
+  options.horizon = 10s;
+  EXPECT_EQ(run(options).messages.notify_requests, 9U);
+  options.mode = core::Mode::central;
+  EXPECT_EQ(run(options).messages.total(), 4U) << "the coordinator knows every step";
+}
+
 /// The draws are the same if workers ask: the first draw leaves a request, and the laggard
 /// sends a notice.
 TEST_P(EverySampling, CountsQueriesNotifyRequestsAndNoticesIfWorkersAsk) {
@@ -200,10 +218,12 @@ TEST_P(EverySampling, NeverBreaksTheBoundOfAFullView) {
 }
 
 TEST_P(EverySampling, LetsAWorkerThatIsAlonePass) {
-  for (const char* barrier : {"bsp", "ssp:s=1", "asp", "pbsp:beta=0"}) {
+  for (const char* barrier : {"bsp", "ssp:s=1", "asp", "pbsp:beta=0", "tuned:staleness=2"}) {
     auto options = options_of(barrier, 1, "const:100ms");
     options.horizon = 1s;
-    EXPECT_EQ(run(options).steps, std::vector<Step>{10}) << barrier;
+    const StepResult result = run(options);
+    EXPECT_EQ(result.steps, std::vector<Step>{10}) << barrier;
+    EXPECT_EQ(result.draws, 0U) << barrier;
   }
 }
 
