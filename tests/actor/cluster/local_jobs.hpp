@@ -48,7 +48,6 @@ class Nodes {
   std::size_t add(std::vector<core::Member> members) {
     const std::size_t index = nodes_.size();
     LocalJobOptions options;
-    options.members_max = 16;
     options.send = [this, index](const std::vector<core::Envelope>& envelopes) {
       for (const core::Envelope& envelope : envelopes) send(index, envelope);
     };
