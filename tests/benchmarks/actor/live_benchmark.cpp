@@ -1,6 +1,6 @@
 /// Measures the cost of the engine. Run it alone on an idle machine:
 ///
-///   build/bench/tests/benchmarks/actor/live_benchmark --benchmark_repetitions=5 \
+///   build/bench/tests/benchmarks/actor/live_benchmark --benchmark_repetitions=5
 ///     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true
 ///
 /// overhead: the wall time divided by the steps of all workers. The model has 100,000 parameters,

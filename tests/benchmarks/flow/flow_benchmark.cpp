@@ -1,6 +1,6 @@
 /// Measures whether a chain of narrow operations is one loop. Run it alone on an idle machine:
 ///
-///   build/bench/tests/benchmarks/flow/flow_benchmark --benchmark_repetitions=5 \
+///   build/bench/tests/benchmarks/flow/flow_benchmark --benchmark_repetitions=5
 ///     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true
 ///
 /// ten_maps: the sum of ten maps of 2^20 numbers in a vector, with one thread and one part.

@@ -112,7 +112,6 @@ class JobProcess {
     std::vector<float> start(task->layout().size, 0.0F);
     assignment.initial_states = core::to_ranges<float>(task->layout(), start);
     actor::LocalJobOptions options;
-    options.members_max = 16;
     options.send = [this](const std::vector<core::Envelope>& envelopes) {
       std::map<wire::TrafficClass, std::vector<wire::Frame>> frames_by_class;
       for (const core::Envelope& envelope : envelopes) {
