@@ -18,8 +18,8 @@
 
 #include "starling/actor/cluster/cluster_node.hpp"
 #include "starling/actor/cluster/event_loop.hpp"
-#include "starling/actor/compute/task.hpp"
 #include "starling/actor/thread_priority.hpp"
+#include "starling/base/exception_text.hpp"
 #include "starling/base/input.hpp"
 
 namespace starling::actor {

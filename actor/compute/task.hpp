@@ -7,10 +7,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "starling/actor/compute/compute_pool.hpp"
+#include "starling/base/exception_text.hpp"
 #include "starling/engine/core/worker/worker.hpp"
 #include "starling/engine/exchange/layout.hpp"
 #include "starling/engine/work/gradients.hpp"
@@ -18,10 +18,6 @@
 #include "starling/models/optimizer/compression.hpp"
 
 namespace starling::actor {
-
-/// The most bytes of the message of an exception. The message travels to other nodes, which close a
-/// connection that sends a longer message than TransportOptions::part_bytes_max.
-inline constexpr std::size_t exception_text_max = 4096;
 
 /// Calls `run`, which is a user's code. Returns the message of the exception that it threw, at most
 /// its first `exception_text_max` bytes, or nullopt if it threw none.
@@ -33,7 +29,7 @@ template <class F>
   } catch (const std::bad_alloc&) {
     return "out of memory; valid: a smaller model or batch, fewer workers or threads";
   } catch (const std::exception& fault) {
-    return std::string{std::string_view{fault.what()}.substr(0, exception_text_max)};
+    return exception_text(fault);
   } catch (...) {
     return "an exception of unknown type";
   }

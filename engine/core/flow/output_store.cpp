@@ -4,22 +4,12 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 #include "starling/base/check.hpp"
+#include "starling/base/exception_text.hpp"
 #include "starling/engine/flow/values/codec.hpp"
 
 namespace starling::core {
-namespace {
-
-/// Returns the beginning of the message of an exception of a user's code. The message goes to other
-/// nodes, which close a connection that sends a message of many MiB.
-std::string text_of(const std::exception& fault) {
-  constexpr std::size_t text_max = 4096;
-  return std::string{std::string_view{fault.what()}.substr(0, text_max)};
-}
-
-}  // namespace
 
 void OutputStore::begin(ActionPtr action, flow::Plan plan) {
   ActionState& state = actions_[action->id];
@@ -118,7 +108,7 @@ PieceChunk OutputStore::read_chunk(MemberId reader, const PieceName& piece, std:
     read_next(reading->second, number, bytes_max);
   } catch (const std::exception& fault) {
     readings_.erase(key);
-    missing.error = "an output cannot be read: " + text_of(fault);
+    missing.error = "an output cannot be read: " + exception_text(fault);
     return missing;
   }
   PieceChunk chunk = reading->second.last_chunk;
@@ -176,7 +166,7 @@ PieceStored OutputStore::execute(const StorePiece& store) {
     piece.writer.reset();
     piece.task.reset();
   } catch (const std::exception& fault) {
-    stored.error = text_of(fault);
+    stored.error = exception_text(fault);
     if (stored.error.empty()) stored.error = "records could not be stored";
     pieces_.erase(chunk.piece);
   }
