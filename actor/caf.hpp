@@ -1,5 +1,5 @@
-/// The only file that includes headers of the C++ Actor Framework (CAF). It is written for CAF
-/// 0.17.6, and wraps the calls that differ in later versions.
+/// The only file outside tests/ that includes headers of the C++ Actor Framework (CAF). It is
+/// written for CAF 0.17.6, and wraps the calls that differ in later versions.
 #pragma once
 
 // CAF's headers cause these warnings.
@@ -72,8 +72,8 @@ class CallingThread final : public caf::execution_unit {
   explicit CallingThread(caf::actor_system& system) : caf::execution_unit(&system) {}
 
   /// CAF calls this function for each actor that wakes. The first actor is the receiver of the
-  /// message, which is kept for run(). The receiver wakes the other actors while it runs; they go
-  /// to the scheduler.
+  /// message; run() runs it. The receiver wakes the other actors while it runs; they go to the
+  /// scheduler.
   void exec_later(caf::resumable* woken) override {
     if (!std::exchange(has_receiver_, true))
       receiver_ = woken;
@@ -110,7 +110,7 @@ void post_and_run(const Handle& to, Ts&&... xs) {
 
 /// A scope in which a thread that runs no actor spawns actors or sends them requests. In CAF 0.17
 /// such a thread holds the actor system's logger until the thread ends, and the destructor of the
-/// system waits for the logger. The end of the scope releases it.
+/// system waits for the logger. The end of the scope releases the logger.
 class CafThreadScope {
  public:
   CafThreadScope() = default;

@@ -42,12 +42,13 @@ class Config : public caf::actor_system_config {
 };
 
 /// Waits until all actors of the system have ended. If that takes longer than `log_after`, calls
-/// `log`, which may be empty, once with the reason: a user's own actor must end when the job does.
+/// `log`, which may be empty, once with a message: the likely reason is a user's own actor, which
+/// must end when the job does.
 inline void await_actors(caf::actor_system& system,
                          const std::function<void(const std::string&)>& log,
                          std::chrono::milliseconds log_after = std::chrono::seconds{10}) {
   const auto begin = std::chrono::steady_clock::now();
-  // CAF has no such wait with a time limit.
+  // CAF's own wait has no time limit.
   for (auto pause = std::chrono::milliseconds{1}; system.registry().running() > 0;) {
     if (std::chrono::steady_clock::now() - begin > log_after) {
       if (log)

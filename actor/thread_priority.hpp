@@ -1,5 +1,6 @@
-/// The priorities of threads. Linux keeps a nice value for each thread, and shares a processor by
-/// these values: a thread whose nice value is 5 higher gets a third of the time, 10 higher a tenth.
+/// The priorities of threads. Linux keeps a nice value for each thread, and divides the time of a
+/// processor by these values: a thread whose nice value is 5 higher than that of another thread
+/// gets about a third of the other's time; if its value is 10 higher, about a tenth.
 #pragma once
 
 namespace starling {
@@ -19,9 +20,9 @@ enum class ThreadPriority : int {
 /// changes.
 void set_priority(ThreadPriority priority);
 
-/// True if the calling thread has set its priority to `network`. Such a thread must not run code of
-/// a job, which may never return: other nodes then receive nothing from this process, and take it
-/// for dead.
+/// True if the calling thread has set its priority to `network`, even if the system refused. Such a
+/// thread must not run code of a job. This code may never return; then other nodes receive nothing
+/// from this process, and take it for dead.
 [[nodiscard]] bool is_network_thread();
 
 /// Threads that the calling thread starts from now on do not inherit a negative nice value.

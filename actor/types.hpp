@@ -32,7 +32,7 @@ struct Planned {
   /// The ranges, or the rows of them, that the worker reads for the step after `step`.
   std::vector<core::RangeRows> plan;
 };
-/// Parts of the result of Task::compute(), while it computes the others.
+/// Parts of the result of Task::compute(), which still computes the other parts.
 struct PartsComputed {
   /// The number of steps that the worker had finished before this one.
   core::Step step = 0;
@@ -60,7 +60,7 @@ struct ComputeFailed {
 struct Report {
   core::MemberId worker = 0;
   core::Step step = 0;
-  /// Samples of all steps that the worker has finished.
+  /// The number of samples in all steps that the worker has finished.
   std::uint64_t samples = 0;
   /// The time since the worker started, up to its end if it has ended.
   core::Time active_time{};
@@ -87,7 +87,7 @@ struct Report {
   core::ReadCounts reads = {};
   /// The worker has made its last step.
   bool is_done = false;
-  /// It has sent this report when it made `step`: the report did not wait for the observer.
+  /// The worker sent this report when it made `step`: the report did not wait for the observer.
   bool is_prompt = false;
   core::DealProgress deal = {};
 };
@@ -163,21 +163,21 @@ struct MemberReport {
   std::string why;
   /// The epoch of the latest configuration that the member knows.
   core::Epoch epoch = 0;
-  /// The number of ranges of which it holds every acknowledged update.
+  /// The number of ranges of which the member holds every acknowledged update.
   std::uint32_t held = 0;
-  /// In state `done`: a hash of its copy of the model, if the exchange keeps the copies of all
-  /// workers equal.
+  /// In state `done`: a hash of the member's copy of the model, if the exchange keeps the copies of
+  /// all workers equal.
   core::CopyHash copy_hash = {};
-  /// The progress of its worker; all zeros if it has none.
+  /// The progress of the member's worker; all zeros if the member has no worker.
   Report worker;
-  /// True if no update of its worker is in flight.
+  /// True if no update of the member's worker is in flight.
   bool is_paused = false;
-  /// How many Pauses it has handled.
+  /// How many `Pause` messages the member has handled.
   std::uint64_t pauses = 0;
-  /// The latest deal of samples that it knows; null if the job deals none.
+  /// The latest deal of samples that the member knows; null if the job deals no samples.
   std::shared_ptr<const core::Deal> deal = nullptr;
-  /// The progress of the workers that are not in the configuration any more, by the updates that
-  /// the member holds.
+  /// The progress of the workers that are not in the configuration any more, as far as the updates
+  /// that the member holds show it.
   std::vector<core::WorkerProgress> departed = {};
 };
 

@@ -9,11 +9,13 @@ namespace starling::barrier {
 /// this move with the gradients of the two steps' batches, with the sign turned: the fall of the
 /// loss that each gradient predicts for the whole move.
 ///
-/// Their mean is the fall of a quadratic loss. If they are equal, the move was short against the
-/// curvature of the loss. If `at_end` is 0, the move ended at the lowest loss in its direction; if
-/// it is below 0, the move went too far.
+/// If the loss is quadratic, it falls by the mean of the two numbers. If the numbers are equal, the
+/// move was short compared with the curvature of the loss. If `at_end` is 0, the move ended at the
+/// lowest loss in its direction; if `at_end` is below 0, the move went too far.
 struct Descent {
+  /// From the gradient of the former step.
   double at_start = 0;
+  /// From the gradient of this step.
   double at_end = 0;
 
   static constexpr auto fields(auto& m) { return std::tie(m.at_start, m.at_end); }

@@ -45,7 +45,8 @@ struct TunerState {
   double sample_level = 0;
   /// log2(1 + s).
   double staleness_level = 0;
-  /// The smoothed step time in seconds, and the smoothed lag in steps; absent before the first.
+  /// The smoothed step time in seconds, and the smoothed lag in steps; absent before the first
+  /// measurement.
   std::optional<double> step_time = std::nullopt;
   std::optional<double> mean_lag = std::nullopt;
   /// The smoothed lead.
@@ -67,7 +68,8 @@ struct TunerState {
 /// The control law: returns the state after one more observation.
 [[nodiscard]] TunerState next(const Tuned& rule, TunerState state, const Observation& seen);
 
-/// One worker's tuner: collects its observations, and says by which s and beta the worker decides.
+/// One worker's tuner: collects the worker's observations, and says by which s and beta the worker
+/// decides.
 /// In the state, s and beta may be fractions, but the worker decides by whole numbers. The tuner
 /// rounds up or down at each step, so that the means over the steps are those of the state.
 class Tuner {
@@ -76,8 +78,8 @@ class Tuner {
 
   explicit Tuner(Tuned rule);
 
-  /// Returns the barrier at which the worker decides now: SSP over a sample. It changes in pass()
-  /// only.
+  /// Returns the barrier at which the worker decides now: SSP over a sample. Only pass() changes
+  /// this barrier.
   [[nodiscard]] const Barrier& barrier() const noexcept { return barrier_; }
   [[nodiscard]] const TunerState& state() const noexcept { return state_; }
 
@@ -121,7 +123,8 @@ struct TunedSum {
   double staleness = 0;
   double beta = 0;
 
-  /// Adds the current s and beta of a worker; nothing if its barrier does not tune itself.
+  /// Adds the current s and beta of a worker. Does nothing if `tuner` is absent, because the
+  /// worker's barrier does not tune itself.
   void add(const std::optional<Tuner>& tuner);
   void add(const TunedSum& other);
   /// Both functions require: workers > 0.
@@ -135,7 +138,7 @@ struct TunedSum {
 /// over no workers.
 [[nodiscard]] std::string print(const TunedSum& sum);
 
-/// Returns a tuner if the barrier tunes itself.
+/// Returns a tuner if the barrier tunes itself; else nullopt.
 [[nodiscard]] std::optional<Tuner> make_tuner(const Barrier& barrier);
 
 }  // namespace starling::barrier

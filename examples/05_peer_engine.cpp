@@ -33,8 +33,8 @@ std::vector<std::vector<std::uint32_t>> make_web() {
 
 int main() {
   const auto linked_by = make_web();
-  // Returns the rank of a page by PageRank's equation. rank_of(p) is the rank of page p, of which
-  // each of its two links passes on half.
+  // Returns the rank of a page by PageRank's equation. rank_of(p) returns the rank of page p. Each
+  // page has two links, and passes half of its rank on by each.
   const auto rank = [&](std::uint32_t page, auto rank_of) {
     double sum = 0;
     for (const auto from : linked_by[page]) sum += rank_of(from) / 2;
@@ -81,7 +81,7 @@ int main() {
     return std::fprintf(stderr, "%s\n", outcome.error.c_str()), 1;
 
   const auto found = engine->get("rank").value();
-  // The same ranks, computed on this thread alone.
+  // Computes the same ranks on this thread alone.
   std::vector<double> alone(pages, 1.0 / pages);
   for (int sweep = 0; sweep < 300; ++sweep)
     for (std::uint32_t page = 0; page < pages; ++page)

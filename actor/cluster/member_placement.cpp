@@ -11,9 +11,9 @@ using core::MemberId;
 
 namespace {
 
-/// A new incarnation exceeds the last one by at most this much. It is drawn at random because two
-/// members that join at the same time may choose the same id; and the number of incarnations of an
-/// id is limited.
+/// A new incarnation exceeds the last one of its id by at most this much, because an incarnation is
+/// at most UINT32_MAX. The difference is drawn at random: two members that join at the same time
+/// may choose the same id, and then need different incarnations.
 constexpr core::Incarnation incarnation_step_max = core::Incarnation{1} << 20U;
 
 }  // namespace
@@ -34,7 +34,8 @@ std::vector<Member> initial_members(core::Mode mode, std::size_t workers, std::s
   const std::size_t servers =
       std::min(owners, nodes.size()) - std::min({owners, nodes.size(), owning_peers});
   for (std::size_t i = 0; i < servers; ++i) add(false, true, nodes.size() - 1 - i);
-  // The nodes between the workers' and the servers' have no member yet.
+  // The nodes between those of the workers and those of the servers have no member yet. Each gets a
+  // member that neither works nor owns.
   for (std::size_t i = workers; i + servers < nodes.size(); ++i) add(false, false, i);
   if (core::keeps_steps_centrally(mode)) add(false, false, 0);
   return all;

@@ -29,6 +29,8 @@ class RecentFigures {
     while (readings_.size() > 2 && readings_[1].read_at <= now - window) readings_.pop_front();
   }
 
+  /// Returns the updates per second over the last 5 s; 0 until there are two readings at different
+  /// times.
   [[nodiscard]] double updates_per_s() const {
     if (readings_.size() < 2) return 0;
     const std::chrono::duration<double> time = readings_.back().read_at - readings_.front().read_at;

@@ -24,7 +24,7 @@ class Fetcher {
     system_ = &system;
   }
 
-  /// Returns the value of each range of the plan, in its order. Blocks until all owners have
+  /// Returns the value of each range, in the order of the plan. Blocks until all owners have
   /// answered. Returns an Error if an owner refuses, or does not answer within the timeout.
   [[nodiscard]] Result<std::vector<core::Value>> read(std::span<const core::RangeRows> plan) const;
 
@@ -90,8 +90,8 @@ class EngineTask final : public Task {
   void set_evaluate(std::function<models::Metrics(const Tensors<T>&)> evaluate) {
     evaluate_ = std::move(evaluate);
   }
-  /// The user's function gets the model and no samples. So its metrics are reported once, as those
-  /// on test data.
+  /// The user's function gets the model and no samples, so it would return the same metrics for
+  /// training and test data. They are reported once, as metrics on test data.
   models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,
                            Scratch&) override {
     return evaluate_ && !on_training_data ? evaluate_(Tensors<T>{*keys_, model})

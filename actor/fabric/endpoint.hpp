@@ -23,8 +23,9 @@ struct RemoteMemory {
 enum class WriteResult : std::uint8_t {
   /// All bytes are in the other process's memory.
   complete,
-  /// Nothing was written, because the endpoints are not connected yet, because the other has not
-  /// called progress() for too long, or because `late_writes_max` writes have not ended.
+  /// Nothing was written, because the endpoints are not connected yet, because the other endpoint
+  /// has not called progress() for too long, or because `late_writes_max` writes have timed out and
+  /// not ended.
   busy,
   /// The other process is gone or does not answer, or the provider fails. Some of the bytes may be
   /// written, now or later.
@@ -70,11 +71,12 @@ class Endpoint {
                                   std::chrono::milliseconds timeout = std::chrono::seconds{1});
 
   /// Takes in what other endpoints have sent: their requests to connect, and the notices of their
-  /// writes, of which a limited number may wait. Waits for them for at most `timeout`.
+  /// writes. With shm, at most `writes_max` notices may wait to be taken in. Waits for at most
+  /// `timeout` if there is nothing to take in.
   void progress(std::chrono::milliseconds timeout = {});
 
-  /// Removes the name of the endpoint from the system. The endpoints that are connected stay so,
-  /// and nothing remains in the system if this process is killed.
+  /// Removes the name of the endpoint from the system if the provider is shm. Connected endpoints
+  /// stay connected, and nothing remains in the system if this process is killed.
   void hide_name();
 
  private:

@@ -87,9 +87,9 @@ struct CheckpointSearch {
                                                    std::uint32_t iterations);
 
 /// Removes the checkpoints that the iterate() of `start` made after fewer than `iteration`
-/// iterations. Ignores errors. Requires: all members of the job have read or written the checkpoint
-/// after `iteration` iterations. Before that, lost parts may be recomputed from earlier
-/// checkpoints.
+/// iterations, and the rest of those whose removal was interrupted. Ignores errors. Requires: all
+/// members of the job have read or written the checkpoint after `iteration` iterations. Before
+/// that, lost parts may be recomputed from earlier checkpoints.
 void remove_iterations_before(const std::string& folder, const CheckpointIdentity& start,
                               std::uint32_t iteration);
 

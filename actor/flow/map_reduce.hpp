@@ -28,10 +28,10 @@ class SpillFolder;
 struct MapReduceOptions {
   /// The threads that compute parts, from 1 to 32.
   std::size_t threads = 4;
-  /// The number of parts of a container, a generator or a shuffle if the caller gives none; see
-  /// also `split_bytes`. Above 0.
+  /// The number of parts of a container, a generator or a shuffle if the caller gives no number;
+  /// see also `split_bytes`. From 1 to 1,000,000.
   Part parts = 16;
-  /// Bytes that the records of shuffles and caches may take before they spill; from 1 MiB on. The
+  /// Bytes that the records of shuffles and caches may take before they spill; at least 1 MiB. The
   /// results of actions, and the values of one key in group_by_key() and joins, are not counted.
   /// Sums of floating-point numbers may differ in their last digits between different limits.
   std::size_t memory_bytes = std::size_t{1} << 30U;
@@ -39,8 +39,8 @@ struct MapReduceOptions {
   std::string spill_folder = {};
   /// The most bytes of spilled data at a time.
   std::uint64_t spill_bytes_max = std::uint64_t{64} << 30U;
-  /// The bytes of a text file in one part. 0: so many that all files that are no gzip files have
-  /// about twice `parts` parts, but at least 8 MiB and at most 32 MiB.
+  /// The bytes of a text file in one part. 0 stands for the size at which all files that are not
+  /// gzip have about twice `parts` parts together, but at least 8 MiB and at most 32 MiB.
   std::uint64_t split_bytes = 0;
   /// True if text() leaves out files that cannot be opened, which skipped_files() lists; false if
   /// such a file is an error. A file that cannot be read to its end is an error in any case.
@@ -48,16 +48,18 @@ struct MapReduceOptions {
   /// A job ends with an error if a part has failed this many times. Above 0.
   std::uint32_t attempts = 2;
   /// Called when a task begins or succeeds, with the progress of its stage. Any thread may call it,
-  /// but a job makes one call at a time, and its other threads may wait meanwhile: return soon.
+  /// but a job makes one call at a time, and its other threads may wait meanwhile. So the function
+  /// must return soon.
   std::function<void(const StageProgress&)> on_progress = {};
   /// Called when a task has ended. Several threads may call it at once.
   std::function<void(const TaskSpan&)> on_task = {};
-  /// Asked now and then by all tasks, if set. Once it returns true, the job ends with an error.
+  /// Called now and then by each task, if set; several threads may call it at once. Once it returns
+  /// true, the job ends with an error.
   std::function<bool()> is_stopped = {};
 };
 
-/// Returns the options, with the folder for spilled data. An Error names an option that cannot
-/// work.
+/// Returns the options, with the system's folder for temporary files as `spill_folder` if that is
+/// empty. An Error names an option that cannot work.
 [[nodiscard]] Result<MapReduceOptions> complete(MapReduceOptions options);
 
 /// A set keeps alive what it needs of its engine, so it may outlive the engine. Thread-safe, except
@@ -67,7 +69,8 @@ class MapReduce {
   /// An Error names an option that cannot work.
   static Result<MapReduce> make(MapReduceOptions options);
   /// Returns an engine whose jobs `runner` runs. Uses only `parts`, `split_bytes` and
-  /// `skip_unreadable` of the options. `spill_folder` is that of the runner, for spilled_bytes().
+  /// `skip_unreadable` of the options. `spill_folder` is the one to which `runner` spills;
+  /// spilled_bytes() reads its count.
   /// Requires: complete() has returned `options`.
   static MapReduce over(MapReduceOptions options, std::shared_ptr<Runner> runner,
                         std::shared_ptr<SpillFolder> spill_folder);
@@ -79,8 +82,8 @@ class MapReduce {
     return Set<T, C>{runner_, C{std::move(values), options_.parts}};
   }
   /// The records f(0), f(1), ... f(count - 1). Plans and errors call the source `name`. `data_hash`
-  /// is a hash of the records, or 0 if it is not known: a checkpoint that was written with another
-  /// hash is one of other data.
+  /// is a hash of the records, or 0 if it is not known: checkpoint() refuses a folder that was
+  /// written with another hash.
   template <class F>
   [[nodiscard]] auto generate(std::uint64_t count, F f, std::string name = "generator",
                               std::uint64_t data_hash = 0) const {

@@ -76,8 +76,8 @@ class Predictor {
   std::shared_ptr<const State> state_;
 };
 
-/// Pairs each record with the prediction for `sample_of(record)`. Predicts in batches; a batch is
-/// the same whatever the number of threads.
+/// Pairs each record with the prediction for `sample_of(record)`. Predicts in batches. The number
+/// of threads does not change which records form a batch.
 template <Chain C, class F>
 class PredictChain : public NarrowChain<C> {
  public:

@@ -17,7 +17,7 @@ namespace starling::flow {
 /// Computes the set once, and returns its samples in the order of the set as a table, which is
 /// equal to that of a file with the same numbers. The table, and for a moment the samples too, must
 /// fit into memory. An Error names the sample
-/// - that has another number of features than others, or than `options` say;
+/// - that has another number of features than the other samples, or than `options` say;
 /// - that has a number which is not finite;
 /// - whose label is not a class, if labels are classes.
 /// A set without samples is an Error too. Blocking. Thread-safe.

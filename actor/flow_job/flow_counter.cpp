@@ -7,8 +7,8 @@ namespace starling::actor {
 namespace {
 
 /// Returns, for each stage of the action, whether the action computes it, even if no output is
-/// lost. The other stages are those whose outputs an earlier action has kept, and the stages that
-/// only these read.
+/// lost. The action does not compute the stages whose outputs an earlier action has kept, and the
+/// stages that are read only by stages that it does not compute.
 std::vector<bool> stages_to_run(const core::Action& action) {
   std::vector<bool> runs(action.stages.size(), false);
   if (runs.empty()) return runs;

@@ -32,6 +32,7 @@ class ProgramRun final : public flow::Runner, public std::enable_shared_from_thi
   void start(FlowMemberActor member);
   /// Counts a task of the program's action until the returned object is destroyed. The program does
   /// not go on before that, because the functions of tasks may use what it has on its stack.
+  /// Returns null after cancel(): the task must not run, because the program may have returned.
   [[nodiscard]] std::shared_ptr<const void> begin_task();
   /// Ends the action in which the program waits, with its results.
   void end_action(Result<std::vector<flow::Output>> outputs);

@@ -85,8 +85,8 @@ class JobRunner {
     run_to_end();
     Outcome outcome = outcome_->wait();
     // Waits for the pool's running computations, and discards waiting ones. Workers of a failed job
-    // are not stopped yet: computations that they submit now are discarded too, but they may run
-    // brief ones themselves.
+    // are not stopped yet: computations that they submit now are discarded too, but workers may run
+    // brief computations themselves.
     job_context_->pool->close();
     actor::post(directory_->observer, actor::quit_atom_v);
     for_each_member([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
@@ -98,7 +98,7 @@ class JobRunner {
   }
 
  private:
-  /// Returns the member that answers for each range.
+  /// Returns, for each range, the member that answers questions about its values.
   [[nodiscard]] std::vector<MemberActor> answerers() const {
     std::vector<MemberActor> members;
     for (core::RangeId range = 0; range < layout_->ranges.size(); ++range)
@@ -225,7 +225,7 @@ class JobRunner {
 
 /// Refuses states that are not those of all ranges of the layout, for example because they are of
 /// another model, or because another number of owners has divided the model differently. Requires:
-/// check_initial_states().
+/// check_initial_states() has accepted the states.
 Result<void> check_fits(const core::Layout& layout, const core::Applier& applier,
                         std::size_t workers, const std::vector<core::RangeState>& states) {
   if (states.size() != layout.ranges.size())

@@ -18,8 +18,9 @@
 namespace starling::actor {
 
 /// Stands for one member of the job, on any node; or, if no member is given, for whichever member
-/// can answer: the coordinator, or the primary owner of a range. It passes each question to a
-/// member on this node, the relay, which asks the other one over its link.
+/// can answer: the coordinator, or the primary owner of a range. It passes each question to the
+/// relay, a member on this node. The relay asks the member that answers, over their link
+/// (channel.hpp).
 class RemoteMember : public MemberHandle::base {
  public:
   /// `find_relay` returns a member on this node, or null if there is none.
@@ -39,8 +40,8 @@ class RemoteMember : public MemberHandle::base {
   /// A question without an answer fails after this time.
   static constexpr std::chrono::seconds timeout{10};
 
-  /// Asks `question`, and returns the promise of the answer: of the answer's field `field`, or of
-  /// the whole answer if there is none.
+  /// Asks `question`, and returns the promise of the answer's field `field`, or of the whole answer
+  /// if T is the type of the whole answer.
   template <class T, class Expected = T>
   caf::typed_response_promise<T> ask(core::Question question, T Expected::*field = nullptr) {
     auto promise = make_response_promise<T>();
@@ -72,8 +73,9 @@ class RemoteMember : public MemberHandle::base {
   std::function<MemberActor()> find_relay_;
 };
 
-/// Stands for a job in one process. It passes messages on to the observer, which has a thread of
-/// its own: an actor system does not end while anybody holds a handle of an actor with a thread.
+/// Stands for a job in one process, and passes messages on to the observer. User actors get a
+/// handle of this actor instead of the observer's, because the observer has a thread of its own,
+/// and an actor system does not end while anybody holds a handle of such an actor.
 class LocalJobHandle : public JobHandle::base {
  public:
   LocalJobHandle(caf::actor_config& config, ObserverActor observer)

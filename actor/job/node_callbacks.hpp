@@ -15,16 +15,18 @@ namespace starling::actor {
 /// time.
 using SendEnvelopes = std::function<void(std::vector<core::Envelope>)>;
 
-/// Connects a member of a job on several nodes with its node. A member in one process has a
-/// Directory instead, and reports to the job's observer.
+/// Connects a member of a job on several nodes with its node. A member of a job in one process has
+/// a Directory instead, and reports to the job's observer.
 struct NodeCallbacks {
   SendEnvelopes send = {};
   /// Called when the council excludes the member, which is final.
   std::function<void()> on_excluded = {};
-  /// Called with the text of an exception that ends the actor, so that it answers no further
-  /// message.
+  /// Called with the text of an exception that ends the actor. The actor answers no message after
+  /// that.
   std::function<void(const std::string&)> report_exception = {};
-  /// Called with the member's state and latest configuration, if either changes and at report_atom.
+  /// Called with the member's report and latest configuration: when the member's state, its
+  /// configuration or its deal of samples has changed, when its work has ended, and for each
+  /// report_atom.
   std::function<void(actor::MemberReport, core::ConfigurationPtr)> publish = {};
 };
 

@@ -28,7 +28,7 @@ void ObserverHost::collect_what_is_due() {
 }
 
 /// Counts the evaluation at the end. If a periodic evaluation is due at the same step, both count
-/// as one; others that have become due since the last report are left out.
+/// as one; other evaluations that have become due since the last report are left out.
 void ObserverHost::count_final_evaluation() {
   EvaluationCounts& counts = figures_.counts;
   if (phase_ == Phase::running) {
@@ -76,7 +76,7 @@ void ObserverHost::evaluate(std::vector<core::RangeState> states, double step,
   evaluated_at_ = step;
   evaluated_epoch_ = data_epoch;
   update_figures();
-  // Else nobody sees these figures.
+  // Only `stop_when` receives the figures of this moment. Without it, nothing needs their loss.
   if (options_.stop_when && !is_final) update_loss(options_.on_progress != nullptr);
   Progress figures = figures_;
   figures.evaluated_at = step;

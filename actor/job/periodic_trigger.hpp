@@ -29,8 +29,8 @@ class PeriodicTrigger {
     next_ = after(step);
     return static_cast<std::uint64_t>(std::llround((next_ - first) / every_));
   }
-  /// Like advance_to(), at the end of the job, when the work is done once more anyway: does not
-  /// count that it is due at `step` itself.
+  /// Does the same as advance_to() at the end of the job, when the work is done once more in any
+  /// case: so the result does not include `step` itself.
   std::uint64_t advance_to_end(double step) {
     const std::uint64_t due = advance_to(step);
     return due > 0 && std::fmod(step, every_) == 0 ? due - 1 : due;

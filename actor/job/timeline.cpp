@@ -26,7 +26,7 @@ Activity WorkerTimeline::activity_of(const core::Worker& worker) {
       return Activity::hold;
     case Phase::waiting:  // is_waiting() is true
     case Phase::idle:
-    case Phase::entering:  // only on nodes
+    case Phase::entering:  // only in jobs of a cluster
     case Phase::done:
     case Phase::failed:
       break;

@@ -49,7 +49,8 @@ class TraceBuffer {
       const std::lock_guard lock{mutex_};
       const std::uint64_t next = first_ + intervals_.size();
       if (part.intervals.empty()) part.first = std::min(std::max(from, first_), next);
-      // Ends where intervals were dropped meanwhile, too: the next read begins after these.
+      // Ends also where intervals were dropped since the last slice was copied. The next read
+      // begins after the dropped intervals.
       const std::uint64_t wanted = part.first + part.intervals.size();
       if (wanted < first_ || wanted == next) break;
       const auto begin = intervals_.begin() + static_cast<std::ptrdiff_t>(wanted - first_);

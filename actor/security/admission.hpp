@@ -8,7 +8,7 @@
 /// nothing else from that peer. In key files its two halves have the names `gate-public` and
 /// `gate-secret`.
 ///
-/// Thread-safe. AdmissionOptions bound its memory.
+/// An Admission is thread-safe. AdmissionOptions bound its memory.
 #pragma once
 
 #include <map>

@@ -13,7 +13,8 @@
 
 namespace starling::security {
 
-/// Presents the sender's certificate to a peer that may not know it. Sent as a handshake.
+/// Presents the sender's certificate to a peer that may not know it. Sent in the traffic class
+/// handshake.
 struct Introduction {
   Certificate certificate;
   /// True if this answers the receiver's introduction: the sender then has the receiver's
@@ -30,8 +31,9 @@ struct Introduction {
     return std::tie(m.certificate, m.is_answer, m.instance, m.proof);
   }
 };
-/// A hash of the revocations that the sender knows. A receiver whose own hash differs answers with
-/// all revocations that it knows.
+/// A hash of the revocations that the sender knows. A receiver whose own hash differs sends all
+/// revocations that it knows, unless it has sent too many such lists shortly before. A receiver
+/// answers with its own digest unless the message is itself an answer.
 struct RevocationsDigest {
   std::uint64_t digest = 0;
   /// True if this answers the receiver's digest.

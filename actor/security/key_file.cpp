@@ -24,7 +24,7 @@ std::string encode_base64(const Bytes& bytes) {
   std::string text(sodium_base64_encoded_len(bytes.size(), base64_variant), '\0');
   sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
                     bytes.size(), base64_variant);
-  text.pop_back();  // the closing zero
+  text.pop_back();  // the terminating null character
   return text;
 }
 
@@ -134,6 +134,7 @@ class Reader {
     return file;
   }
   [[nodiscard]] bool has_failed() const noexcept { return fault_.has_value(); }
+  /// Requires: has_failed().
   [[nodiscard]] Error error() const { return *fault_; }
 
  private:

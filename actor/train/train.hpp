@@ -44,7 +44,7 @@ template <class T>
 }
 
 /// A model and its data as a Task. A step computes the gradient of one batch from the parameters
-/// that the worker has read. Requires: `train` and `test`, which may be null, outlive the task.
+/// that the worker has read. Requires: `train` and `test` outlive the task. `test` may be null.
 template <class M, class D>
 requires models::Model<M, D>
 class TrainTask final : public Task {
@@ -99,13 +99,13 @@ class TrainTask final : public Task {
   bool rounds_to_bf16_;
   models::Compression compression_;
   core::Gradients<M, D> gradients_;
-  /// The buckets in which steps give their updates; empty if they give whole ones.
+  /// The buckets in which steps give their updates; empty if steps give whole updates.
   std::vector<core::Bucket> buckets_;
 };
 
 /// Makes the assignment that trains `model`. An Error says which option cannot work. The assignment
-/// is the same on every machine that has the same data. Requires: `data` and `test`, which may be
-/// null, outlive the assignment.
+/// is the same on every machine that has the same data. Requires: `data` and `test` outlive the
+/// assignment. `test` may be null.
 template <class M, class D>
 requires models::Model<M, D>
 [[nodiscard]] Result<Assignment> assign_training(const M& model, const D& data,

@@ -1,7 +1,7 @@
 /// cereal archives for messages on the network. Numbers are little-endian and have a fixed width.
-/// Decoding never allocates more than a small multiple of the bytes that it is given, and
-/// `unpacked_bytes_max` for tensors in a compact form. It follows no pointers, and throws
-/// DecodeError if the bytes are not what an Encoder would have written, or if bytes are left over.
+/// Decoding never allocates more than a small multiple of the bytes that it is given, plus
+/// `unpacked_bytes_max` for tensors in a compact form. It throws DecodeError if the bytes are not
+/// what an Encoder would have written, or if bytes are left over. The bytes contain no references.
 ///
 /// The elements of tensors do not pass through the archive: an Encoder collects them as
 /// attachments, in order, and a Decoder takes them from the attached bytes.
@@ -47,9 +47,9 @@ struct Attachment {
   std::span<const std::byte> bytes;
 };
 
-/// The most bytes that the tensors of a message in a compact form may take in memory. Senders cut
-/// messages so that their tensors would fit into one part of a ZeroMQ message without the compact
-/// form too.
+/// The most bytes of memory that those tensors of one message that travel in a compact form may
+/// take once they are expanded. Senders divide messages so that their tensors would fit into one
+/// part of a ZeroMQ message even without the compact form.
 inline constexpr std::size_t unpacked_bytes_max = std::size_t{8} << 20U;
 
 class Encoder : public cereal::OutputArchive<Encoder, cereal::AllowEmptyClassElision> {
@@ -78,7 +78,7 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
     if (size > 0) std::memcpy(data, in_.data(), size);
     in_ = in_.subspan(size);
   }
-  /// Removes and returns the next `size` attached bytes.
+  /// Removes and returns the next `size` attached bytes. Throws if fewer are left.
   Attachment take_attached(std::size_t size) {
     if (size > attached_.bytes.size()) throw DecodeError{"lacks bytes of its tensors"};
     const auto bytes = attached_.bytes.first(size);
@@ -91,7 +91,8 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
     if (unpacked_bytes_ > unpacked_bytes_max)
       throw DecodeError{"has tensors that take too much memory"};
   }
-  /// Reads the number of elements that follow, each of at least `element_bytes_min` bytes.
+  /// Reads the number of elements that follow, each of at least `element_bytes_min` bytes. Throws
+  /// if the bytes that are left cannot hold them.
   std::size_t get_count(std::size_t element_bytes_min) {
     std::uint32_t count = 0;
     get(&count, sizeof count);
@@ -155,7 +156,8 @@ std::size_t encoded_size_min() {
   }
 }
 
-/// Returns `size` in the type that counts have on the wire.
+/// Returns `size` in the type that counts have on the wire. Throws std::length_error if it is above
+/// UINT32_MAX.
 inline std::uint32_t to_count(std::size_t size) {
   if (size > UINT32_MAX) throw std::length_error{"too long for the wire"};
   return static_cast<std::uint32_t>(size);

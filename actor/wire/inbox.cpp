@@ -145,7 +145,7 @@ std::optional<InboundMessage> Inbox::decode() {
   return std::nullopt;
 }
 
-/// Reads bytes for decode(). Returns false if there is nothing more to read.
+/// Reads bytes for decode(). Returns false if there is nothing to read or no turn is left.
 bool Inbox::read_more() {
   while (true) {
     if (current_ != nullptr && read_current()) return true;
@@ -154,7 +154,7 @@ bool Inbox::read_more() {
   }
 }
 
-/// Reads from the current connection. Returns false if its turn is over.
+/// Reads from the current connection. Returns false if its turn is over or it was closed.
 bool Inbox::read_current() {
   Connection& connection = *current_;
   const bool is_newcomer = connection.is_newcomer();
@@ -192,8 +192,8 @@ bool Inbox::read_current() {
   }
 }
 
-/// Gives the turn to the next connection that has something to read. Returns false if there is
-/// none.
+/// Gives the turn to the next connection that has something to read, and accepts new connections.
+/// Returns false if no connection has something to read or no turn is left.
 bool Inbox::select_ready() {
   for (bool has_polled = false;;) {
     while (!ready_.empty()) {

@@ -22,7 +22,7 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
-/// Returns the addresses of `host`; an empty `host` is every interface.
+/// Returns the addresses of `host`; an empty `host` stands for every interface.
 Result<Addresses> resolve(const std::string& host, const std::string& port, int family) {
   addrinfo hints{};
   hints.ai_family = family;

@@ -16,8 +16,9 @@ namespace starling::wire {
 /// One thread calls keep_alive(). Bodies may be dropped on any thread, and outlive this object.
 class SharedBodies {
  public:
-  /// Makes a long body outlive the call of the receiver, unless too many bytes of bodies do so
-  /// already.
+  /// Makes a long body outlive the call of the receiver: moves it from `part` into an object that
+  /// `frame` owns. Does nothing if the body is short, or if the bodies that are kept alive already
+  /// have too many bytes.
   void keep_alive(PartBuffer& part, FrameView& frame) const {
     const std::size_t bytes = part.filled().size();
     if (bytes < tensor_pool::block_bytes_min || *bytes_ + bytes > bytes_max) return;

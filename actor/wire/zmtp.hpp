@@ -34,7 +34,8 @@ class PartBuffer {
   [[nodiscard]] std::span<const std::byte> filled() const {
     return {data() + dropped_, filled_ - dropped_};
   }
-  /// Returns memory for the first of the missing bytes, or for all. Allocates it if necessary.
+  /// Returns memory for the next missing bytes, which may be fewer than all that are missing.
+  /// Allocates it if necessary.
   [[nodiscard]] std::span<std::byte> free_space();
   /// Counts as received `bytes` bytes that the caller has written to free_space().
   void fill(std::size_t bytes) { filled_ += bytes; }

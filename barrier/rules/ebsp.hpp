@@ -41,8 +41,9 @@ struct Ebsp {
   }
 
   /// Returns a number of steps for each worker, 1 to `most`, such that the difference between the
-  /// latest and the earliest end is as small as possible; among equals, the numbers that end first.
-  /// A worker's k-th step ends at k times its duration. (ZipLine, algorithm 1.) Takes
+  /// latest and the earliest end is as small as possible. If several choices have the same
+  /// difference, returns the one with the earliest ends. A worker's k-th step ends at k times its
+  /// duration. (ZipLine, algorithm 1.) Takes
   /// O(n log n) time, n = workers x most. Requires: durations above 0, below 2^63 ns / most.
   [[nodiscard]] static std::vector<Step> meeting(
       std::span<const std::chrono::nanoseconds> durations, Step most) {

@@ -8,9 +8,9 @@
 namespace starling::barrier {
 
 /// A worker passes if at least `share` of the workers that it sees, itself included, have finished
-/// as many steps as it has. So nobody waits for the slowest 1 - `share`, which serve as backups (as
-/// in Chen et al., arXiv 1604.00981, where the updates of late workers are dropped; here they are
-/// applied). With share 1 this is BSP.
+/// at least as many steps as it has. So no worker waits for the slowest workers, a share of
+/// 1 - `share`, which serve as backups. (In Chen et al., arXiv 1604.00981, the updates of late
+/// workers are dropped; here they are applied.) With share 1 this rule is BSP.
 struct Quorum {
   static constexpr std::string_view name = "quorum";
   static constexpr std::string_view summary = "pass if a share q of the workers is not behind";

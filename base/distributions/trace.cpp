@@ -8,7 +8,7 @@
 namespace starling::laws {
 namespace {
 
-/// Reads a line without its comment; a plain number is a number of seconds.
+/// Parses a line from which the comment was removed; a plain number is a number of seconds.
 Result<Duration> parse_line(std::string_view line) {
   if (const auto seconds = parse_number(line); seconds && *seconds >= 0)
     return parse_duration(std::string{line} + "s");

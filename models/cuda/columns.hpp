@@ -10,7 +10,8 @@
 
 namespace starling::models::cuda {
 
-/// Returns the bytes of scratch that the functions below need to sum columns.
+/// Returns the bytes of the context's scratch that the functions sum_...() below need. They require
+/// that Context::reserve_scratch() has reserved these bytes.
 [[nodiscard]] std::size_t column_scratch_bytes(const Groups& groups);
 
 /// Computes the sum of x over the rows of each group. Writes the sums to `sums` [groups x

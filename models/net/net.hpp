@@ -44,8 +44,8 @@ class Net {
   static std::vector<ModelEntry> names();
 
   /// Reads `net:layers=LAYERS[,input=HxWxC][,loss=LOSS]`, or a name of named_nets() with
-  /// `[:input=HxWxC]`. Without `input` the shape is that of guess_image() if the layers need
-  /// images, else a row of all features.
+  /// `[:input=HxWxC]`. Without `input` the shape is Table::image or, if the data have none, that
+  /// of guess_image() if the layers need images, else a row of all features.
   static Result<Net> parse(const Spec& spec, const Table& data);
   /// Makes the net of a description. Refuses a description without layers, and layers that do not
   /// fit each other or the data; the error names the layer and both shapes.

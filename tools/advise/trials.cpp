@@ -18,8 +18,10 @@ Summary over_trials(const BarrierTrials& runs, Figure figure) {
   return compute_statistics(values);
 }
 
-/// Returns the cost of a barrier by a measure: the lower, the better. Infinite if the barrier is
-/// left out of the comparison: it never reached the goal, or made far fewer updates than others.
+/// Returns the cost of a barrier by a measure: the lower, the better. Returns infinity if the
+/// barrier is left out of the comparison: for a time, because some run did not reach the target
+/// loss; for staleness, because the barrier made far fewer updates than the one with `updates_max`;
+/// for updates, because it made no update.
 double cost_of(const BarrierFigures& barrier, Measure measure, double updates_max) {
   constexpr double none = std::numeric_limits<double>::infinity();
   constexpr double updates_share_min = 0.9;

@@ -21,7 +21,8 @@ namespace {
 /// still refuses a submitted job whose name is taken.
 constexpr std::chrono::milliseconds names_timeout{300};
 
-/// Returns the names of the running jobs, and of those that ended within the last day.
+/// Returns the names of the jobs that nodes hold, in any state, and of those that ended within the
+/// last day.
 std::set<std::string> names_in_use(Access& access, const ClusterSnapshot& snapshot) {
   std::set<std::string> names;
   for (const auto& [id, job] : snapshot.jobs) names.insert(job.name);
@@ -30,7 +31,7 @@ std::set<std::string> names_in_use(Access& access, const ClusterSnapshot& snapsh
   return names;
 }
 
-/// Returns an Error if the setting `name` is the name of a running job.
+/// Returns an Error if the setting `name` is the name of a job that nodes hold, in any state.
 Result<void> check_name(const Settings& settings, const ClusterSnapshot& snapshot) {
   const std::string name = text_of(settings, "name");
   for (const auto& [id, job] : snapshot.jobs)
@@ -67,7 +68,7 @@ Result<BegunJob> begin_job(Access& access, const JobTarget& target, wire::JobSet
   std::set<std::string> taken = names_in_use(access, target.snapshot);
   const std::string stem = options.name.empty() ? name_stem(settings) : std::string{};
   // Programs that submit jobs at the same moment choose the same names. After each collision, the
-  // next name is drawn from twice as many.
+  // next name is drawn from twice as many names.
   Random random{wire::draw_id()};
   std::uint64_t skipped_max = 0;
   const NameGenerator new_name = [&] {

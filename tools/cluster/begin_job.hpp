@@ -21,7 +21,7 @@ struct JobTarget {
 };
 /// Asks the seed node, and then the others, for their status. If the seed node does not answer,
 /// prints the error and returns nothing. Returns an Error if the setting `name` is the name of a
-/// running job.
+/// job that nodes hold, in any state.
 [[nodiscard]] Result<std::optional<JobTarget>> find_target(Access& access,
                                                            const Settings& settings);
 

@@ -40,8 +40,9 @@ Result<void> put_options(collective::Request& request, collective::Network& netw
   return put_network(network, settings);
 }
 
-/// If the algorithm is packed trees, reads its topology, unless that is given, and makes the
-/// topology that of the network. Its number of members becomes the default of `members`.
+/// If the algorithm is packed trees: reads the topology from its file, unless the algorithm has it
+/// already; copies the topology to the network, and its number of members to the request as the
+/// default.
 Result<void> take_topology(Algorithm& algorithm, collective::Request& request,
                            collective::Network& network) {
   auto* const trees = std::get_if<collective::PackedTrees>(&algorithm);

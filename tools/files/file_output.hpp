@@ -19,9 +19,9 @@ namespace starling::program {
 [[nodiscard]] Result<void> check_writable(const std::string& path);
 
 /// Replaces the content of `path` by `pieces`, one after the other: writes them to a temporary file
-/// in the same folder, syncs it to the disk and renames it to `path`. On any error the old file
-/// stays and the temporary one is removed. Also removes temporary files that killed processes left
-/// behind when they wrote the same path.
+/// in the same folder, syncs it to the disk and renames it to `path`. The new file has the
+/// permissions of the old one. On any error the old file stays and the temporary one is removed.
+/// Also removes temporary files that killed processes left behind when they wrote the same path.
 [[nodiscard]] Result<void> replace_file(const std::string& path,
                                         std::span<const std::span<const std::byte>> pieces);
 [[nodiscard]] Result<void> replace_file(const std::string& path, const std::string& content);
@@ -37,8 +37,9 @@ using NextPiece = std::function<std::span<const std::byte>()>;
 /// created there. Leaves nothing behind.
 [[nodiscard]] Result<void> check_new(const std::string& path);
 
-/// Creates a file that only its owner may read (mode 0600), also through a temporary file. Returns
-/// an Error as check_new() does, even if another process creates the file at the same time.
+/// Creates a file that only its owner may read (mode 0600), also through a temporary file, and
+/// removes those of killed processes as replace_file() does. Returns an Error as check_new() does,
+/// even if another process creates the file at the same time.
 [[nodiscard]] Result<void> create_secret_file(const std::string& path, const std::string& content);
 
 /// Lets discard_unfinished() remove this folder, which was created for outputs, if it is empty.

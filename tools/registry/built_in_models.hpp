@@ -1,5 +1,5 @@
 /// Defines add_models() of built_in.hpp. Only built_in_float.cpp and built_in_double.cpp include
-/// it: the models take long to compile, so that each element type has a source file of its own.
+/// this header: the models take long to compile, so each element type has its own source file.
 #pragma once
 
 #include <string>

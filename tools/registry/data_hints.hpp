@@ -1,5 +1,5 @@
-/// Makes errors for data sources that cannot be read as the user wrote them, with what would be
-/// valid. Looks in the file system whether a file or folder exists.
+/// Makes errors for data sources that cannot be read as the user wrote them. The errors say what
+/// would be valid. Looks in the file system whether a file or folder exists.
 #pragma once
 
 #include <span>

@@ -91,7 +91,8 @@ std::optional<std::vector<double>> probabilities(const Scores& scores) {
       result.insert(result.end(), {1 - class_1, class_1});
       continue;
     }
-    // Softmax, less the highest score so that exp() does not overflow.
+    // Subtracts the highest score, which does not change the softmax, so that exp() does not
+    // overflow.
     const auto highest = static_cast<double>(*std::ranges::max_element(row));
     double sum = 0;
     for (const float z : row) sum += std::exp(static_cast<double>(z) - highest);

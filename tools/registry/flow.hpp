@@ -25,13 +25,14 @@
 ///     registry.flow<LongLines>();
 ///
 /// A flow whose records are flow::Sample or flow::SparseSample is also a data source:
-/// `myprogram train --data NAME:FILE,FILE,bytes=90`, and `submit`, on each node that trains.
+/// `myprogram train --data NAME:FILE,FILE,bytes=90`. `submit` takes the same flag; then each node
+/// that trains runs the flow.
 ///
 /// In one process, one thread calls parse() and run() once, and several threads call the functions
 /// of sets at the same time. On a cluster, each member of the job calls parse() and run() on a
-/// thread of its own, which may share its process with other members, and the threads that compute
-/// call the functions of sets. So run() must do the same at each call: it may read only its
-/// options, its context and the results of actions, and files that are the same on all nodes.
+/// thread of its own, and the threads that compute call the functions of sets. Several members may
+/// be in one process. So run() must do the same at each call: it may read only its options, its
+/// context and the results of actions, and files that are the same on all nodes.
 #pragma once
 
 #include <concepts>

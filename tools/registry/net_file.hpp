@@ -23,6 +23,7 @@ namespace starling::program {
 [[nodiscard]] Result<models::NetDescription> parse_net_file(std::string_view content,
                                                             const std::string& path);
 
+/// Reads the file at `path` and parses its content as parse_net_file() does.
 [[nodiscard]] Result<models::NetDescription> read_net_file(const std::string& path);
 
 /// Returns FILE if `spec` is `net:FILE`; else an empty string.

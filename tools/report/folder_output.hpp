@@ -41,7 +41,7 @@ class OutputFolder {
   std::string created_path_;
 };
 
-/// Writes the data and the script of a plot.
+/// Writes the data and the script of a plot into `folder`.
 [[nodiscard]] Result<void> write_plot_source(const std::string& folder, const Plot& plot);
 
 }  // namespace starling::program

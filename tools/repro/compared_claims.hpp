@@ -11,8 +11,8 @@
 
 namespace starling::program {
 
-/// A claim, and the same figure in live runs. The status judges the simulated figure,
-/// or the live one if nothing is simulated.
+/// A claim, and the same figure in live runs. The claim's status judges the simulated figure, or
+/// the live figure if nothing is simulated.
 struct ComparedClaim {
   Claim simulated;
   std::string live;
@@ -23,7 +23,7 @@ inline constexpr const char* not_run_live = "not run live";
 
 [[nodiscard]] TextTable compared_claims_table(const std::vector<ComparedClaim>& claims);
 
-/// Returns how many claims the simulation reproduces.
+/// Returns the number of claims whose status is `reproduced`.
 [[nodiscard]] std::size_t reproduced(const std::vector<ComparedClaim>& claims);
 
 /// Converts a claim to JSON, for nlohmann::json: the fields of Claim, and `live`.

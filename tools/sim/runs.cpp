@@ -13,7 +13,7 @@
 namespace starling::program {
 namespace {
 
-/// Returns the virtual time between two points of a curve over time.
+/// Returns the virtual time between two consecutive points of a curve over time.
 core::Time measurement_interval(const sim::StepOptions& options) {
   return std::max(core::Time{1}, options.horizon / static_cast<std::int64_t>(options.points));
 }
@@ -141,7 +141,8 @@ SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t thre
     const auto id =
         ids.try_emplace({barrier::print(step_options.barrier), step_options.workers}, ids.size());
     kinds.push_back(kind_of(id.first->second, step_options.barrier));
-    // If the steps are limited, runs under all barriers make the same number of them.
+    // If the number of steps is limited, runs under all barriers make the same number of steps, so
+    // they have the same cost.
     if (step_options.steps_max != barrier::finished) kinds.back().cost = 1;
     kinds.back().cost *= static_cast<double>(step_options.workers);
   }

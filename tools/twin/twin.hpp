@@ -14,11 +14,13 @@ namespace starling::program {
 /// The figures of one run, live or simulated.
 struct RunFigures {
   double updates = 0;
-  /// The workers' steps at the end.
+  /// The least, the median and the largest number of a worker's steps at the end.
   double steps_min = 0;
   double steps_median = 0;
   double steps_max = 0;
+  /// The largest lag, in steps, at any time of the run.
   double max_lag = 0;
+  /// The share of the workers' time in which they waited at barriers, 0 to 1.
   double waiting_share = 0;
   double elapsed_s = 0;
 };

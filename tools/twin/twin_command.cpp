@@ -16,7 +16,8 @@
 namespace starling::program {
 namespace {
 
-/// Returns an error of the simulation without the flag --level, which this command does not have.
+/// Removes the hints to use the flag --level from an error of the simulation, because this command
+/// does not have that flag.
 Error without_level(Error error) {
   for (const std::string_view hint : {"--level protocol, or ", "--level protocol, "})
     if (const auto at = error.message.find(hint); at != std::string::npos)
@@ -88,8 +89,8 @@ std::vector<RunFigures> simulate_twins(const SimJob& job) {
   return runs;
 }
 
-/// Makes the simulations end like the live run, by its steps or by its time, and gives their steps
-/// the time that the live run's steps took beyond the delay.
+/// Makes the simulations end like the live run, after its steps or after its time. Adds to each
+/// simulated step the mean time that a step of the live run took beyond its delay.
 void adopt_live_run(SimJob& job, const actor::JobOptions& options, const actor::Outcome& outcome) {
   using std::chrono::milliseconds;
   const bool completed = outcome.end == actor::Outcome::End::completed;

@@ -6,8 +6,8 @@ namespace starling::core {
 
 namespace {
 
-/// After this many timeouts, each followed by the acknowledgement of a resent payload and none by a
-/// measured round trip, ResendTimeout takes the round trip to be longer than the timeout.
+/// If a resent payload is acknowledged after each of this many timeouts, and no round trip is
+/// measured meanwhile, ResendTimeout assumes that the round trip is longer than the timeout.
 constexpr unsigned resent_max = 8;
 
 }  // namespace

@@ -42,7 +42,7 @@ class FlowCoordinator {
   /// A task that was given out.
   struct Runs {
     bool is_last_attempt = false;
-    /// True if it was given to a second member, too.
+    /// True if no further member gets it: two run it, or one of two has failed.
     bool has_speculative_run = false;
     /// By member that runs the task: since when it does.
     std::map<MemberId, Time> since = {};

@@ -54,34 +54,34 @@ class FlowExecutor {
   struct TaskState {
     bool is_last_attempt = false;
     bool runs = false;
-    /// The pieces that it reads and that are not here yet.
+    /// The pieces that the task reads and that are not here yet.
     std::set<PieceName> missing = {};
-    /// All pieces that it reads.
+    /// All pieces that the task reads.
     std::vector<PieceName> reads = {};
   };
   /// A piece of an output of another member.
   struct Piece {
     StageName stage;
-    /// The member that has it, and the next chunk to ask for.
+    /// The member that has the piece, and the next chunk to ask for.
     MemberId holder = 0;
     std::uint32_t next_chunk = 0;
     /// True once the last chunk of the piece has come.
     bool has_last_chunk = false;
-    /// The number of the request that fetches it (PieceRequest::fetch); 0 if there is none.
+    /// The number of the request that fetches the piece (PieceRequest::fetch); 0 if there is none.
     std::uint32_t fetch = 0;
     bool is_here = false;
-    /// The tasks that read it.
+    /// The tasks that read the piece.
     std::set<PartName> tasks = {};
-    /// True if it is part of a result.
+    /// True if the piece is part of a result.
     bool is_result = false;
   };
   using Pieces = std::map<PieceName, Piece>;
-  /// Pieces that a member is asked for.
+  /// The pieces that one other member was asked for.
   struct Fetch {
     MemberId holder = 0;
     /// Some may be here already, or be needed no more.
     std::vector<PieceName> pieces;
-    /// How many chunks the driver is storing.
+    /// The number of received chunks that the driver has not stored yet.
     std::size_t storing = 0;
   };
   enum class Need { here, coming, gone };
@@ -92,29 +92,30 @@ class FlowExecutor {
               std::string error = {}, const flow::TaskCounts& counts = {}) const;
 
   /// Looks for an output that a task or, if `task` is null, a result reads; fetches it if another
-  /// member has it. Returns `gone` if no member is known to have it.
+  /// member has it. Returns `here` if this member has it, `coming` if it is being fetched, and
+  /// `gone` if no member is known to have it.
   Need need(const FlowContext& context, const Action& action, const Action::Read& read,
             flow::Part part, const PartName* task);
   void start_if_ready(const FlowContext& context, const PartName& name, TaskState& task);
   /// Ends a task that does not run, and reports why.
   void give_up(const FlowContext& context, const PartName& task, TaskOutcome outcome,
                const std::string& error = {});
-  /// Forgets a piece that cannot be had, and gives up the tasks that read it.
+  /// Forgets a piece that cannot be fetched or stored, and gives up the tasks that read it.
   void lose(const FlowContext& context, const PieceName& name, TaskOutcome outcome,
             const std::string& error = {});
   /// Forgets that a task needs its pieces, and drops those that no one needs.
   void release(const FlowContext& context, const PartName& task, const TaskState& state);
   void drop_if_unused(const FlowContext& context, Pieces::iterator piece);
-  /// Asks for pieces that are to be fetched, as far as FlowOptions::fetches_max allows.
+  /// Asks for pieces in `queues_`, as far as FlowOptions::fetches_max allows.
   void fetch_next(const FlowContext& context);
   /// Stores a chunk that has come, or gives the piece up.
   void take(const FlowContext& context, MemberId from, std::uint32_t fetch,
             const PieceChunk& chunk);
   void on_stored(const FlowContext& context, const PieceStored& stored);
-  /// If all chunks that have come are stored, asks for those that are left.
+  /// If all chunks that have come are stored, asks for the chunks of `fetch` that are left.
   void go_on(const FlowContext& context, std::uint32_t fetch);
-  /// If the coordinator has ended the program's present action: fetches the outputs of its result
-  /// that are missing, or ends the action if none is.
+  /// If the coordinator has ended the program's present action: fetches the missing outputs of the
+  /// action's result or, if no output is missing, ends the action here.
   void gather(const FlowContext& context);
   void end_action(const FlowContext& context, std::string error);
   void drop_outputs(const FlowContext& context, const StageName& first, const StageName& end);
@@ -125,7 +126,7 @@ class FlowExecutor {
   bool is_stopped_ = false;
   Actions actions_;
   ProgramPosition position_;
-  /// All actions before this one are forgotten.
+  /// The first action that is not forgotten.
   ActionId forgotten_before_ = 0;
   std::map<PartName, TaskState> tasks_;
   /// The outputs that are here.
@@ -137,10 +138,12 @@ class FlowExecutor {
   /// Kept stages that the program needs no more, and how many actions it had begun when it released
   /// them.
   std::map<StageName, ActionId> released_;
+  /// By stage: the member that has the output of each part.
   std::map<StageName, std::vector<MemberId>> holders_;
+  /// By action that the coordinator has ended: its error, empty if it has not failed.
   std::map<ActionId, std::string> ends_;
   Pieces pieces_;
-  /// By holder: the pieces that it is to be asked for.
+  /// By holder: the pieces that this member has yet to ask it for.
   std::map<MemberId, std::deque<PieceName>> queues_;
   std::map<std::uint32_t, Fetch> fetches_;
   std::uint32_t last_fetch_ = 0;

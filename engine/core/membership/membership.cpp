@@ -55,8 +55,8 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
     known = nodes_.find(from.id);
     if (was_dead && known != nullptr && is_live(known->record.state)) sync_with(context, from);
   } else if (const auto* ping = std::get_if<Ping>(&message.body); ping != nullptr && has_left) {
-    // The answer says that this node has left. send_gossip() does not count it among the copies
-    // that it sends.
+    // The answer says that this node has left. It does not count as one of the copies of this news
+    // that send_gossip() sends.
     if (ping->to == self_.id)
       context.out.push_back(MembershipSend{from.address, {self_, PingAck{ping->sequence}}});
   } else if (!has_left && taken != nullptr && taken->holder.id == from.id) {
@@ -139,7 +139,7 @@ void Membership::probe(const MembershipContext& context) {
   if (now_ < probe_at_) return;
   probe_at_ = now_ + options_.probe_interval * (1 + health_score_);
   const NodeEntry* target = nodes_.next(context.random);
-  // Only pings nodes that this node suspects already: a failed probe of them would be no news.
+  // Pings, but does not probe, nodes that this node suspects: a failed probe would be no news.
   const std::size_t others = std::max(nodes_.live().size(), std::size_t{1}) - 1;
   for (std::size_t pings = std::min(others, pinged_suspects_max);
        pings > 0 && is_suspected_by_self(*target); --pings) {
@@ -290,7 +290,7 @@ void Membership::send_gossip(const MembershipContext& context) {
   const bool has_left = self_.state == NodeState::left;
   if (receivers.empty()) {
     news_ = {};  // a node that joins later asks for all records
-    // A seed node may know this node although no answer has arrived from it.
+    // A seed node may know this node although the seed node's answer has not arrived.
     if (has_left)
       for (const std::string& seed : options_.seeds) send(context, seed, 0, Gossip{});
   }

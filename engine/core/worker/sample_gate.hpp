@@ -178,8 +178,8 @@ class SampleGate {
   /// The workers whose answers the current draw still awaits.
   std::vector<MemberId> unanswered_;
   std::vector<Step> seen_steps_;
-  /// True if the rule decides by paces. Only then are own_pace_, seen_paces_, seen_from_ and
-  /// run_end_ used.
+  /// True if the rule decides by paces. Only then are own_pace_, seen_paces_ and run_end_ used, and
+  /// seen_from_, unless the worker enters.
   bool decides_by_paces_;
   /// The worker's own pace. Its `waits` is set when the worker is refused.
   barrier::Pace own_pace_;

@@ -1,13 +1,13 @@
 /// The leader exchange (leader stochastic gradient descent, LSGD: Teng et al., arXiv 1905.10395):
 /// every worker trains a copy of the model with an optimizer of its own. After each `every` steps
 /// it moves toward the worker of its group that has the lowest loss, and after each `global_every`
-/// steps toward that of all workers:
+/// steps toward the worker that has the lowest loss of all:
 ///
 ///     x := x + pull (leader's x - x)
 ///
-/// A worker that knows of no lower loss does not move, so workers that are evenly spread about a
-/// maximum of the loss leave it, which the mean of their copies does not.
-/// docs/design/0028-leader.md describes the consequences.
+/// A worker that knows of no lower loss than its own does not move. So workers that are evenly
+/// spread about a maximum of the loss leave it, although the mean of their copies is at the
+/// maximum. docs/design/0028-leader.md describes the consequences.
 #pragma once
 
 #include <array>
@@ -38,6 +38,8 @@ struct LeaderSettings {
   /// After how many steps of the worker it moves toward the leader of all workers instead: a
   /// multiple of `every`.
   Step global_every = 32;
+  /// By which part of the difference a worker moves toward the leader of all workers: more than 0,
+  /// at most 1.
   double global_pull = 0.3;
 
   bool operator==(const LeaderSettings&) const = default;
@@ -86,8 +88,8 @@ class LeaderExchange : public WorkerModel {
   [[nodiscard]] std::uint64_t versions() const noexcept { return versions_; }
   /// True while a step waits for the answers of others.
   [[nodiscard]] bool is_writing() const noexcept { return writing_.has_value(); }
-  /// Returns the last step that counts and is a multiple of `global_every`, so that all others have
-  /// a report of it; 0 if there is none. A report to the group or at the end does not change it.
+  /// Returns the last finished step that is a multiple of `global_every`, of which all others have
+  /// a report; 0 if there is none. A report to the group or at the end does not change the result.
   [[nodiscard]] Step reported_to_all() const noexcept { return reported_to_all_; }
   /// Returns the worker toward which this one moves now, if any.
   [[nodiscard]] std::optional<MemberIncarnation> leader() const {
@@ -99,7 +101,7 @@ class LeaderExchange : public WorkerModel {
   struct Move {
     MemberIncarnation leader;
     double part = 0;
-    /// The next range to ask for, and the number of ranges that have not come yet.
+    /// The next range to ask for, and the number of ranges that were asked for and have not come.
     RangeId next = 0;
     std::size_t in_flight = 0;
   };
@@ -111,7 +113,7 @@ class LeaderExchange : public WorkerModel {
   /// The last report of another worker.
   struct Reported {
     std::optional<double> loss;
-    /// The samples of this worker's steps when the report came.
+    /// The number of samples in this worker's steps when the report came.
     std::uint64_t own_samples = 0;
     /// True if the other worker makes no more steps.
     bool has_ended = false;
@@ -128,14 +130,14 @@ class LeaderExchange : public WorkerModel {
   void finish_write(const Context& context);
 
   LeaderSettings settings_;
-  /// By worker that is present.
+  /// The last report of each other worker that is present.
   std::map<MemberIncarnation, Reported> reported_;
-  /// The samples of this worker's steps when the job started.
+  /// The number of samples in this worker's steps when the job started.
   std::uint64_t first_samples_ = 0;
   LossSum since_report_;
   /// The loss of the last report that had one.
   std::optional<double> loss_;
-  /// The last report, and the workers that have not answered it.
+  /// This worker's last report, and the workers that have not answered it.
   LossReport report_;
   std::set<MemberIncarnation> awaited_;
   std::optional<Move> move_;

@@ -34,8 +34,8 @@ class ShuffleReader {
   MergeReader<R, Order> reader_;
 };
 
-/// The common part of all chains that read one stage. Most of them read the records that all parts
-/// of the stage have for one part.
+/// The common part of all chains that read one stage. Unless a chain replaces add_reads(), each of
+/// its parts reads the records that all parts of the stage have for this part of the chain.
 class StageReaderChain {
  public:
   StageReaderChain(StagePtr stage, const char* name, Part parts)
@@ -51,7 +51,7 @@ class StageReaderChain {
  protected:
   [[nodiscard]] const StagePtr& stage() const { return stage_; }
 
-  /// Moves `value_of(record)` of each record to the sink.
+  /// Moves `value_of(record)` of each record to the sink, until the sink returns false.
   template <class Reader, class ValueOf, class Sink>
   void read_all(Reader& reader, Part part, const ValueOf& value_of, const Sink& sink) const {
     std::uint64_t i = 0;

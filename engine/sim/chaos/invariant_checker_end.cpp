@@ -43,9 +43,10 @@ void InvariantChecker::expect_equal_replicas() {
   }
 }
 
-/// Checks that the weights of all are no more than the workers have brought; and in a job whose
-/// workers are those with which it started, that the weights of all, and the sums of all updates,
-/// are complete.
+/// Checks that the push-sum weights of all holders of the range add up to at most 1 for each
+/// incarnation of a worker that has begun. If no worker has joined or left the job, checks that
+/// they add up to exactly that, and that the holders' weighted values contain each update of each
+/// worker once.
 void InvariantChecker::expect_push_sums(core::RangeId range) {
   double weights = 0;
   std::vector<double> sums(2 * incarnations_.size());
@@ -124,9 +125,9 @@ void InvariantChecker::expect_samples_taken_once() {
   }
   if (deal == nullptr) return;
   // With push-sum, the updates of a dead worker are in the copies of the workers to which it sent
-  // its weight. If these have died, too, any of its updates may be lost, even if it had finished.
-  // With other exchanges, it loses at most steps_lost() steps, including the one that it was
-  // making.
+  // its weight. If these have died, too, any update of the dead worker may be lost, even if that
+  // worker had finished. With other exchanges, a dead worker loses at most steps_lost() steps,
+  // including the one that it was making.
   const std::size_t steps_lost = oracle_->has_push_sums() ? scenario_.steps : oracle_->steps_lost();
   const auto ended = static_cast<std::size_t>(
       std::ranges::count_if(incarnations_, [&](const IncarnationProgress& incarnation) {

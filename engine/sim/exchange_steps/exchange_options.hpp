@@ -16,19 +16,19 @@ namespace starling::sim {
 
 using core::Time;
 
-/// How workers' updates become one, and the network between them. Each member has a port, which
+/// How workers combine their updates, and the network between them. Each member has a port, which
 /// sends one message at a time, and receives one at the same time; both take the bytes of the
 /// message divided by the bandwidth. A message begins to arrive one latency after it has begun to
 /// leave. Messages without tensors take the latency alone.
 struct ExchangeStepOptions {
-  /// The name of an exchange (core/training/exchanges.hpp), and perhaps its argument.
+  /// The name of an exchange (core/training/exchanges.hpp); `:` and its argument may follow.
   std::string name = "owners";
   /// The bytes of the model, and so of an update.
   double bytes = 1e8;
   Distribution latency = {};
   /// The bandwidth of a port, in each direction. 0 means no limit.
   double bytes_per_second = 0;
-  /// The number of owners, if servers have the model; in peer mode each worker is an owner.
+  /// The number of owners if the mode has servers. In peer mode each worker is an owner.
   std::size_t servers = 1;
 };
 
@@ -46,9 +46,10 @@ struct ExchangeFigures {
   /// Exchanges that sum: the longest time from when all workers took part in a sum until all had
   /// it. With buckets, each bucket has a sum.
   std::optional<Time> longest_sum = std::nullopt;
-  /// Gossip: the push-sum weight of all workers and messages, which is the number of workers; and
-  /// how far workers' values differ from the exact average, if each had begun with a random number:
-  /// the root of the mean square, divided by what it was at first.
+  /// Gossip: the sum of the push-sum weights of all workers and messages, which is the number of
+  /// workers; and the mixing error. For this error, each worker begins with a random number. The
+  /// error is the root mean square of the differences between the workers' numbers and their exact
+  /// average, divided by its value at the start.
   std::optional<double> weight = std::nullopt;
   std::optional<double> mixing_error = std::nullopt;
 
@@ -59,9 +60,9 @@ struct ExchangeFigures {
 /// known.
 [[nodiscard]] bool is_sum(const ExchangeStepOptions& options);
 
-/// Returns an error if the exchange cannot be simulated: if its name or the size is invalid, the
-/// mode cannot have it, the number of workers is too large for it, or a sum would need latencies
-/// that vary.
+/// Returns an error if the exchange cannot be simulated: if an option is invalid, the mode cannot
+/// have the exchange, the simulation of steps lacks it, the number of workers is too large for it,
+/// or it sums among several workers and the latency varies.
 [[nodiscard]] Result<void> check(const ExchangeStepOptions& options, core::Mode mode,
                                  std::size_t workers);
 

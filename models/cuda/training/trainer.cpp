@@ -44,7 +44,7 @@ struct Trainer::State {
 
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  /// Waits for work in flight, so that it does not use memory that is already freed.
+  /// Waits for work in flight, so that the work does not use memory that is already freed.
   ~State() {
     use_device_to_free(index);
     wait_for_streams();
@@ -104,8 +104,8 @@ struct Trainer::State {
     update.apply(context, buffers.device_update.data(), g.data(), w.data());
   }
 
-  /// Prepares steps with `rows` rows. make() calls it for the largest batch, which allocates the
-  /// memory; later calls choose algorithms for other batch sizes.
+  /// Prepares steps with `rows` rows. The first call, in make(), is for the largest batch and
+  /// allocates the memory; later calls choose algorithms for other batch sizes.
   void reserve(std::size_t rows) {
     bool has_moved = run.reserve(rows, context);
     for (StepBuffers& buffers : step_buffers)
@@ -188,8 +188,8 @@ Result<Accumulator> Trainer::finish() {
   return catch_errors(state_->index, [&]() -> Result<Accumulator> {
     use_device(state_->index);
     Accumulator sums;
-    // Waits here, asleep: a copy to memory that is not pinned would wait for the stream and keep a
-    // core busy.
+    // Waits for the stream before the copy, because this wait sleeps. A copy to memory that is not
+    // pinned would wait for the stream too, but keep a core busy.
     state_->context.stream().finish();
     const auto stream = state_->context.stream().get();
     check(cudaMemcpyAsync(&sums, state_->run.accumulated(), sizeof sums, cudaMemcpyDeviceToHost,

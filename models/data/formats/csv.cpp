@@ -153,7 +153,8 @@ Result<CsvReader::AddResult> CsvReader::add_row(const Cells& cells) {
   } else {
     labels_.push_back(0);
   }
-  // If missing=drop may leave out rows, rows without names are named by their numbers in the file.
+  // If missing=drop may leave out rows, rows without names are named by their numbers in the file,
+  // from 0.
   const bool is_numbered =
       columns_.id == rows_.columns() && missing_policy(source_) == Missing::drop;
   if (columns_.id < rows_.columns() || is_numbered) {
@@ -234,7 +235,8 @@ Error CsvReader::not_a_number(CellKind kind, std::string_view cell, std::size_t 
 }
 
 /// Reads the file once, by `schema` if given, else by the default schema. Returns nullopt if the
-/// schema does not fit; see CsvReader::read(). Sets `is_pipe` unless it is null.
+/// schema does not fit; see CsvReader::read(). If `is_pipe` is not null, sets `*is_pipe` to whether
+/// the file is a pipe.
 Result<std::optional<RawTable>> read_once(const CsvSource& source, std::optional<CsvSchema> schema,
                                           bool* is_pipe = nullptr) {
   auto rows = CsvRows::open(source);
@@ -248,9 +250,9 @@ Result<std::optional<RawTable>> read_once(const CsvSource& source, std::optional
 
 }  // namespace
 
-/// Reads a file of numbers once. If the file contains text, or the user declares a column by
-/// category=NAME, reads the file two more times: to infer the schema from all rows, and to fill the
-/// table.
+/// Reads a file of numbers once, and also test data, because the training data give their schema.
+/// If training data contain text, or the user declares a column by category=NAME, reads the file
+/// two more times: to infer the schema from all rows, and to fill the table.
 Result<RawTable> read_csv(const CsvSource& source) {
   const Table* training_table = source.training_table.get();
   if (training_table != nullptr && source.missing == Missing::mean &&

@@ -42,8 +42,8 @@ char guess_separator(std::string_view line, bool has_decimal_commas) {
   return separators.at(static_cast<std::size_t>(std::ranges::max_element(counts) - counts.begin()));
 }
 
-/// Returns whether `line` begins with a cell that is only a `#`, a usual name for a column of row
-/// numbers, so that the line is a header and no comment.
+/// Returns whether `line` begins with a cell that is only a `#`. This is a usual name for a column
+/// of row numbers, so such a line is a header, not a comment.
 bool begins_with_number_column(std::string_view line, const CsvSource& source) {
   if (line.size() < 2 || line[0] != '#' || !source.header.value_or(true)) return false;
   if (source.separator) return line[1] == *source.separator;
@@ -120,7 +120,8 @@ CsvRows::CsvRows(const CsvSource& source, InputFile file)
       budget_(source.file) {}
 
 /// Applies the training data's option `header` to the first row of test data. With header=no the
-/// row is not a header. With header=yes it is one if it names all columns of the training data.
+/// row is not a header. With header=yes the row is a header if it names all columns of the training
+/// data. Otherwise returns nullopt: the option does not decide.
 std::optional<bool> CsvRows::training_header(const Cells& first) const {
   const CsvSource* const training = source_.training_source.get();
   if (training == nullptr || !training->header) return std::nullopt;

@@ -71,9 +71,9 @@ class CsvRows {
   CsvRows(const CsvSource& source, InputFile file);
   /// Reads the first row into header_ if it is a header; else keeps it for next().
   Result<void> read_first();
-  /// Returns whether `first`, the first row, is a header, as the training data suggest: true if it
-  /// names all of their columns, false if their file has no header; nullopt if they do not decide
-  /// it.
+  /// Returns whether the training data show that `first`, the first row, is a header: true if
+  /// `first` names all columns of the training data, false if the file of the training data has no
+  /// header, nullopt if the training data do not show it.
   [[nodiscard]] std::optional<bool> training_header(const Cells& first) const;
   /// Returns the cells of the next line that is neither blank nor a comment; null at the end of the
   /// file.

@@ -10,8 +10,10 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 18U;
 constexpr std::size_t line_bytes_max = std::size_t{256} << 20U;
+/// One byte of deflate data expands to at most this many bytes.
 constexpr std::uint64_t deflate_ratio_max = 1032;
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+/// The largest window; 16 makes zlib expect the header of gzip.
 constexpr int gzip_window_bits = 16 + MAX_WBITS;
 
 }  // namespace
@@ -137,8 +139,8 @@ Result<InputFile> InputFile::open(const std::string& path) {
 }
 
 Result<std::size_t> InputFile::read(std::span<std::byte> out) {
-  // Checks in every call, because many calls may need no new byte of the file: a few compressed
-  // bytes may expand to a great deal of content.
+  // Checks the limits in every call, and not only when InputDescriptor reads the file: a few
+  // compressed bytes may expand to so much content that many calls read nothing from the file.
   if (auto go_on = check_reading(path()); !go_on) return std::move(go_on).error();
   std::size_t got = 0;
   while (got < out.size() && !state_->has_ended) {

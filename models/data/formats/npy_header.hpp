@@ -15,7 +15,7 @@ namespace starling::models {
 struct NpyType {
   /// `f` (float), `i` (signed), `u` (unsigned) or `b` (bool).
   char kind = 'f';
-  /// The size of an element.
+  /// The size of an element, in bytes.
   std::size_t bytes = 4;
   bool is_big_endian = false;
 };
@@ -25,6 +25,7 @@ struct NpyHeader {
   NpyType type;
   /// True if the values are column-major: the index of the first axis changes fastest.
   bool is_fortran = false;
+  /// The number of elements along each axis.
   std::vector<std::uint64_t> shape;
 };
 

@@ -68,24 +68,29 @@ struct ActivationSpecification {
   Kind kind = Kind::relu;
 };
 
-/// The parameters are scale, shift, mean and variance, [channels] each.
+/// The parameters are scale, shift, running mean and running variance, [channels] each. `momentum`
+/// is the weight of a batch's statistics in the running ones; `epsilon` is added to variances.
 struct BatchNormSpecification {
   std::size_t channels = 0;
   double momentum = 0;
   double epsilon = 0;
 };
 
+/// While training, replaces each number by 0 with probability `rate`, and else multiplies it by
+/// 1 / (1 - rate).
 struct DropoutSpecification {
   double rate = 0;
 };
 
-/// Mirrors images [height x width x channels] left to right.
+/// While training, mirrors images [height x width x channels] left to right, each with probability
+/// 1/2.
 struct FlipSpecification {
   std::size_t height = 0;
   std::size_t width = 0;
   std::size_t channels = 0;
 };
-/// Moves images [height x width x channels] by -shift_max to shift_max rows and columns.
+/// While training, moves images [height x width x channels] by -shift_max to shift_max rows and
+/// columns, all shifts equally likely. Pixels that come from outside the image are 0.
 struct ShiftSpecification {
   std::size_t height = 0;
   std::size_t width = 0;

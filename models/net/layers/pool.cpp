@@ -10,7 +10,7 @@ namespace {
 
 using Size = std::size_t;
 
-/// The rows, or the columns, of a window that are within the image: those from `from` to before
+/// The rows, or the columns, of a window that are within the image: from `from` to the one before
 /// `to`.
 struct Interval {
   Size from;

@@ -1,4 +1,4 @@
-/// Compares the clock of a node with the clock of this process.
+/// Compares the clock of a node with the clock of this process. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 namespace starling::program {
 
-/// The offset of a node's clock, from the times of requests and the node's replies, as in Cristian,
-/// "Probabilistic clock synchronization" (Distributed Computing 3, 1989): the request with the
-/// shortest round trip says it best. Times are of two steady clocks.
+/// Estimates the offset of a node's clock from the times of requests and of the node's replies. The
+/// request with the shortest round trip gives the estimate with the smallest error (Cristian,
+/// "Probabilistic clock synchronization", Distributed Computing 3, 1989). Both clocks are steady.
 class ClockOffset {
  public:
   /// The node has read the time `remote` from its clock after this process's time `sent` and before
@@ -24,14 +24,14 @@ class ClockOffset {
 
   [[nodiscard]] bool is_known() const { return best_.has_value(); }
 
-  // Require: is_known().
+  // The functions below require is_known().
 
   /// Returns this process's time at which the node's clock showed 0.
   [[nodiscard]] core::Time zero() const { return best_->low + error(); }
   /// Returns the largest error of zero() at the time of the shortest round trip: half of it.
   [[nodiscard]] core::Time error() const { return (best_->high - best_->low) / 2; }
-  /// Returns by how much the clocks have drifted apart at least, before or after the shortest round
-  /// trip; 0 if no request shows a drift.
+  /// Returns a lower bound of how far the clocks have drifted apart before or after the shortest
+  /// round trip; 0 if no request shows a drift.
   [[nodiscard]] core::Time drift() const {
     return std::max({core::Time{}, *highest_low_ - best_->high, best_->low - *lowest_high_});
   }

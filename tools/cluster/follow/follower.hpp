@@ -71,7 +71,7 @@ inline constexpr FetchTimeouts long_timeouts{std::chrono::seconds{60}, std::chro
 class Follower {
  public:
   /// The first poll asks the node at `seed`, later ones all nodes that a node has named. Gives up
-  /// if no node has answered for `silence_max`. Requires: `client` outlives the object.
+  /// if no node of the job has answered for `silence_max`. Requires: `client` outlives the object.
   Follower(actor::ClusterClient& client, std::string seed, wire::JobId job,
            std::chrono::nanoseconds silence_max = std::chrono::seconds{30})
       : client_(client), job_(job), silence_max_(silence_max), addresses_{std::move(seed)} {}
@@ -180,7 +180,7 @@ class Follower {
   std::map<std::string, Clock::time_point> unanswered_since_;
   /// For each of these addresses that counts as silent: the time of the last request.
   std::map<std::string, Clock::time_point> silent_at_;
-  /// The last time at which a node answered.
+  /// The last time at which a node of the job answered; any node, before one has named them.
   Clock::time_point answered_at_ = Clock::now();
   /// The time of the last poll at which the job may still have been there: a node had it, or none
   /// of its nodes answered.

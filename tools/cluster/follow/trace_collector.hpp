@@ -12,8 +12,8 @@ namespace starling::program {
 
 /// Blocking; not thread-safe. Nodes keep the latest intervals of their workers
 /// (actor::TraceBuffer); this object fetches them while the job runs, so a node that dies loses
-/// only those since the last request. A node is asked once in `interval_min`, for at most
-/// actor::TraceBuffer::read_max intervals, and no more once the traces are full.
+/// only those since the last request. A request is for at most actor::TraceBuffer::read_max
+/// intervals of one node. Once the traces are full, no node is asked any more.
 class TraceCollector {
  public:
   using Addresses = std::map<wire::NodeId, std::string>;
@@ -24,8 +24,8 @@ class TraceCollector {
   /// Asks the nodes for new intervals, unless they were asked less than `interval_min` ago. Nodes
   /// that do not answer delay this by at most a second.
   void collect(const Addresses& nodes);
-  /// Asks the nodes until they have no more intervals, for at most some seconds. While workers run,
-  /// they may have new ones at once.
+  /// Asks the nodes until they have no more intervals, for at most about 6 s. If workers still run,
+  /// nodes may have new intervals as soon as this function returns.
   void collect_rest(const Addresses& nodes);
 
   /// Forgets the intervals that were collected. Later requests ask for the following ones.

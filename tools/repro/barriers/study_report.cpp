@@ -65,8 +65,8 @@ Series curve_of(const BarrierTrials& runs, Figure figure) {
   return series;
 }
 
-/// Adds to `plot` the curve of a figure over time for each barrier that also runs live, if
-/// is_plotted(), and returns it.
+/// Returns `plot` with the curve of a figure over time for each barrier that also runs live and for
+/// which is_plotted() is true.
 template <class Figure>
 Plot time_plot(const StudiedCluster& cluster, Plot plot, Figure figure) {
   plot.x = "virtual time (s)";

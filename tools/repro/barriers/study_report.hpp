@@ -29,8 +29,8 @@ struct StudyReport {
 [[nodiscard]] Section live_section(const BarrierStudy& study, std::vector<Plot>& plots);
 [[nodiscard]] Section map_section(const BarrierStudy& study, std::vector<Plot>& plots);
 
-/// Returns true if curves of many barriers include this one. A plot has only eight colours, so the
-/// curves of fluent and pbsp are left out: they are close to those of ssp and bsp.
+/// Returns true if plots of many barriers have a curve of this barrier. A plot has only eight
+/// colours, so the curves of fluent and pbsp are left out: they are close to those of ssp and bsp.
 [[nodiscard]] bool is_plotted(const std::string& barrier);
 
 /// Adds a plot to `plots`, and returns its picture, which is not drawn yet.

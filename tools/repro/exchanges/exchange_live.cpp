@@ -60,8 +60,8 @@ Result<LiveRounds> run_rounds(const ExchangeStudy& study, const Registry& regist
       .waiting_share = last.waiting_share};
 }
 
-/// Trains a perceptron on generated digits with each of the seeds. Shows `done` as the share of
-/// these runs that is done.
+/// Trains a perceptron on generated digits, once with each seed of the study. Shows `done` as the
+/// progress: the share of the exchanges that have been trained before this one.
 Result<LearnedExchange> learn(const ExchangeStudy& study, const Registry& registry,
                               LearnedExchange run, RunDisplay& display, double done) {
   const ExchangeStudyOptions& options = study.options;

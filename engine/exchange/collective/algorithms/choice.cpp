@@ -25,8 +25,8 @@ Result<std::vector<Plan>> make_plans(const Request& request, const Network& netw
     if (!plan) return std::move(plan).error();
     plans.push_back(*std::move(plan));
   }
-  // Equal costs may differ in their last digits, because they add the same terms in another order.
-  // Rounded to picoseconds they are equal.
+  // Equal costs may differ in their last digits, because the same terms were added in another
+  // order. Rounding to picoseconds makes such costs equal.
   std::ranges::stable_sort(plans, {},
                            [](const Plan& plan) { return std::round(1e12 * plan.cost.seconds); });
   return plans;
