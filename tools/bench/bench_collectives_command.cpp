@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/exchange/collective/algorithms/algorithm.hpp"
 #include "starling/tools/bench/bench_commands.hpp"
@@ -87,7 +88,7 @@ std::string json_of(const BenchCollectivesOptions& options,
                                    {"bytes", one.bytes},
                                    {"seconds", one.time()},
                                    {"all_seconds", one.times}});
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 std::string table_of(const BenchCollectivesOptions& options,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "starling/base/json_text.hpp"
 #include "starling/tools/bench/bench_commands.hpp"
 #include "starling/tools/bench/kernels.hpp"
 #include "starling/tools/report/machine.hpp"
@@ -76,7 +77,7 @@ std::string json_of(const std::vector<Row>& rows, const BenchKernelsOptions& opt
     kernel["chosen"] = models::name(row.chosen);
     json["kernels"].push_back(std::move(kernel));
   }
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 std::string table_of(const std::vector<Row>& rows, const BenchKernelsOptions& options) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/sample_order.hpp"
@@ -126,7 +127,7 @@ std::string json_of(const Subject& subject, const BenchTrainOptions& options,
                                    {"all", speeds.by_processor}};
   json["loss"] = speeds.loss;
   json["peak_memory_bytes"] = peak_memory_bytes();
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 /// Returns the median and the range of the values: "71.2 (69.8 to 72.0)".

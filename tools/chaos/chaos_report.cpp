@@ -5,6 +5,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
 #include "starling/tools/program/program_name.hpp"
@@ -115,7 +116,7 @@ std::string chaos_json(const ChaosTotals& totals, const std::optional<ChaosFailu
   json["gave_up"] = totals.gave_up;
   json["wall_s"] = totals.wall_s;
   json["failure"] = failure ? json_of(*failure) : Json{};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json_text(json, 2);
 }
 
 }  // namespace starling::program

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "starling/actor/cluster/job_name.hpp"
+#include "starling/base/json_text.hpp"
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/follow/cluster_snapshot.hpp"
@@ -162,8 +163,7 @@ Result<int> jobs_command(const Settings& settings) {
   nlohmann::ordered_json json;
   json["jobs"] = nlohmann::json::array();
   for (const wire::JobRecord& job : jobs) json["jobs"].push_back(json_of(job));
-  return write_stdout(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-                      done);
+  return write_stdout(json_text(json) + "\n", done);
 }
 
 }  // namespace starling::program

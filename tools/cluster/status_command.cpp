@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "starling/actor/cluster/job_name.hpp"
+#include "starling/base/json_text.hpp"
 #include "starling/base/text.hpp"
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
@@ -252,7 +253,7 @@ std::string json_of(const ClusterSnapshot& snapshot, const std::vector<wire::Job
   }
   json["jobs"] = nlohmann::json::array();
   for (const wire::JobId id : jobs) json["jobs"].push_back(json_of(id, snapshot));
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 /// Returns the job that the setting `job` names; all jobs if it is not set.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/text.hpp"
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/report/amounts.hpp"
@@ -88,9 +89,7 @@ void add_request(Json& json, const collective::Request& request,
   json["version"] = version();
 }
 
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string dump(const Json& json) { return json_text(json); }
 
 Json member_json(const std::optional<collective::Rank>& member) {
   return member ? Json(*member) : Json("all");

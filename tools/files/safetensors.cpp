@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "starling/base/input.hpp"
+#include "starling/base/json_text.hpp"
 #include "starling/tools/files/file_output.hpp"
 
 namespace starling::program::safetensors {
@@ -30,11 +31,6 @@ constexpr std::uint64_t header_max = 100'000'000;
 constexpr std::size_t length_bytes = 8;
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr const char* checksum_key = "crc32";
-
-/// Prints JSON in the form that the header has. Replaces bytes that are not UTF-8.
-std::string json_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 /// Returns the CRC-32 of the metadata in the order of the keys, followed by the tensors in the
 /// order of their names. It does not depend on the order in the file.
@@ -337,7 +333,7 @@ Result<void> write(const std::string& path, const Metadata& metadata,
 }
 
 bool is_valid_tensor_name(std::string_view name) {
-  return !name.empty() && name != metadata_key && Json::parse(json_text(name)) == name;
+  return !name.empty() && name != metadata_key && Json::parse(json_text(Json(name))) == name;
 }
 
 bool has_safetensors_header(const std::string& path) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
 #include "starling/tools/program/version.hpp"
@@ -194,7 +195,7 @@ std::string training_json(const Training& training, const ExperimentResults& res
           training_figures(over_runs(runs, [](const auto& run) { return run.waiting_share; }))},
          {"overhead_ms",
           training_figures(over_runs(runs, [](const auto& run) { return run.overhead_ms; }))}});
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 }  // namespace starling::program

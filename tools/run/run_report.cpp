@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/text.hpp"
 #include "starling/tools/program/byte_amount.hpp"
 #include "starling/tools/program/program_name.hpp"
@@ -137,7 +138,7 @@ std::string run_json(const RunInfo& info, const RunOutcome& outcome) {
     json["output"] = info.output;
   json["version"] = version();
   // Bytes that are not UTF-8 become U+FFFD.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 void print_skipped(const std::vector<std::string>& reasons) {

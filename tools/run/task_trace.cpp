@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "starling/base/json_text.hpp"
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/program/version.hpp"
 
@@ -18,9 +19,7 @@ double microseconds_of(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::micro>{time}.count();
 }
 
-std::string dump_event(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string dump_event(const Json& json) { return json_text(json); }
 
 /// Viewers treat thread 0 as the idle one.
 Json event_of(const char* phase, std::string_view name, std::size_t row) {

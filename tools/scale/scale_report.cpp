@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/text.hpp"
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/report/amounts.hpp"
@@ -117,7 +118,7 @@ std::string scale_json(const ScaleReport& report) {
          {"groups", groups}});
   }
   json["version"] = version();
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 }  // namespace starling::program

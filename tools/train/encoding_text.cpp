@@ -5,14 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "starling/base/json_text.hpp"
+
 namespace starling::program {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string text_of(const Json& json) { return json_text(json); }
 
 enum class Order { any, ascending };
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/tabular/affine.hpp"
 #include "starling/tools/files/file_output.hpp"
@@ -182,7 +183,7 @@ std::string json_of(const LoadedModel& loaded, const EvaluateOptions& options,
     json["classes"] = std::move(classes);
     if (!figures.classes->confusion.empty()) json["confusion"] = figures.classes->confusion;
   }
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 std::string share_text(const std::optional<double>& share) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/describe.hpp"
 #include "starling/tools/files/safetensors.hpp"
@@ -141,7 +142,7 @@ std::string facts_line(const std::string& key, const std::string& source, const 
   Json json;
   json[key] = source;
   json.update(facts);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 Result<int> inspect_model(const std::string& path, bool as_json) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/core/mode.hpp"
@@ -228,9 +229,7 @@ Json summary(const EndedJob& ended) {
   return json;
 }
 
-std::string json_line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string json_line(const Json& json) { return json_text(json); }
 
 Json event(const char* name, const actor::Progress& progress) {
   Json json;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "starling/base/json_text.hpp"
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/program/version.hpp"
 
@@ -113,9 +114,7 @@ class TraceText {
   }
 
  private:
-  static std::string dump(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
+  static std::string dump(const Json& json) { return json_text(json); }
 
   void append(const Json& event) {
     text_ += std::exchange(is_first_, false) ? "\n" : ",\n";

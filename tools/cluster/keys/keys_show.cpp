@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "starling/base/json_text.hpp"
 #include "starling/tools/cluster/keys/key_store.hpp"
 #include "starling/tools/cluster/keys/keys_commands.hpp"
 #include "starling/tools/train/commands.hpp"
@@ -50,9 +51,7 @@ class Description {
   }
 
   [[nodiscard]] std::string text() const { return text_; }
-  [[nodiscard]] std::string json() const {
-    return json_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  }
+  [[nodiscard]] std::string json() const { return json_text(json_, 2) + "\n"; }
 
  private:
   void describe(const security::ClusterSecrets& file) {
