@@ -90,6 +90,7 @@ Table Table::with_metadata_of_this(Table table) const {
   table.encoding = encoding;
   table.scaling = scaling;
   table.first_index = first_index;
+  table.image = image;
   return table;
 }
 

@@ -144,6 +144,9 @@ class Table {
   Scaling scaling;
   /// The index by which sparse text (LIBSVM) names the first feature: 0 or 1.
   std::uint64_t first_index = 1;
+  /// The height, width and channels of the image in each row; empty if the source does not say
+  /// them.
+  std::vector<std::size_t> image;
 
  private:
   /// Returns `table` with this table's public data members, except for `ids`.

@@ -154,12 +154,25 @@ Result<RawTable> read_test(const Source& train, const Source& test, std::uint64_
   auto raw_test = read_raw(fill_in_options(train, raw_train, labelling, test), seed, Part::test);
   if (!raw_test) return raw_test;
   if (auto fits = match_features(raw_train, *raw_test); !fits) return std::move(fits).error();
+  if (auto fits = check_image(raw_test->image, raw_train.image); !fits)
+    return std::move(fits).error().within(raw_test->source);
   if (auto fits = check_task(*raw_test, raw_train, labelling); !fits)
     return std::move(fits).error();
   return raw_test;
 }
 
 }  // namespace
+
+Result<void> check_image(const std::vector<std::size_t>& test,
+                         const std::vector<std::size_t>& train) {
+  if (test.empty() || train.empty() || test == train) return {};
+  const auto print = [](const std::vector<std::size_t>& image) {
+    return std::to_string(image[0]) + "x" + std::to_string(image[1]) + "x" +
+           std::to_string(image[2]);
+  };
+  return Error{"has images of " + print(test) + ", but those of the training data are of " +
+               print(train) + " (height x width x channels)"};
+}
 
 void inherit_options(const Source& train, Source& test) {
   const auto* csv = std::get_if<CsvSource>(&train.kind);

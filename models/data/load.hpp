@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "starling/base/result.hpp"
 #include "starling/models/data/source/source.hpp"
@@ -24,6 +25,10 @@ Result<Table> load(const Source& source, std::uint64_t seed);
 /// training data, but draws other samples.
 Result<Table> load_test(const Source& source, std::uint64_t seed,
                         const std::optional<Labelling>& labelling);
+
+/// Returns an Error if `test` and `train`, the Table::image of two tables, are known and differ.
+Result<void> check_image(const std::vector<std::size_t>& test,
+                         const std::vector<std::size_t>& train);
 
 /// Fills in the options that the user left out for `test` and that `train`, the source of the
 /// training data, has: the columns of labels and ids of CSV files, and the size of images.

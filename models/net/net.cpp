@@ -32,9 +32,11 @@ InputKind required_input(const std::vector<ParsedLayer>& layers) {
 /// has more than one output.
 constexpr std::size_t outputs_for_gathering = 2;
 
-/// Guesses the input's shape for a net that does not state it.
-Result<Shape> guess_input(const std::vector<ParsedLayer>& layers, std::size_t features) {
+/// Guesses the input's shape for a net that does not state it. `known` is the data's Table::image.
+Result<Shape> guess_input(const std::vector<ParsedLayer>& layers, std::size_t features,
+                          const Shape& known) {
   if (required_input(layers) != InputKind::image) return Shape{features};
+  if (!known.empty() && volume(known) == features) return known;
   Shape image = guess_image(features);
   if (!image.empty()) return image;
   return Error{"the data's " + std::to_string(features) +
@@ -95,7 +97,8 @@ Result<Net<T>> Net<T>::make(const NetDescription& description, const Table& data
   if (auto done = net.set_loss(data); !done) return std::move(done).error();
   Shape& input = net.description_.input;
   if (input.empty()) {
-    auto guess = guess_input(net.description_.layers, net.features_ / net.inputs_in_row_);
+    auto guess =
+        guess_input(net.description_.layers, net.features_ / net.inputs_in_row_, data.image);
     if (!guess) return std::move(guess).error();
     input = *std::move(guess);
   }

@@ -271,13 +271,15 @@ Result<AnyData> load_test_data(const Registry& registry, const std::string& text
   if (auto* images = std::get_if<models::ImagesSource>(&source.kind); images != nullptr && shape)
     images->training_features = shape->features();
   auto* libsvm = std::get_if<models::LibsvmSource>(&source.kind);
-  if (libsvm != nullptr && shape && shape->is_sparse())
+  if (libsvm != nullptr && shape && shape->is_sparse()) {
     libsvm->training_features = shape->features();
-  if (libsvm != nullptr && !libsvm->base && shape && shape->is_sparse()) {
-    libsvm->base = shape->first_index;
-    libsvm->base_decided_by = "the training data";
+    if (!libsvm->base) libsvm->base_decided_by = "the training data";
+    if (!libsvm->base) libsvm->base = shape->first_index;
   }
   auto table = models::load_test(source, seed, labelling);
+  if (auto fits = table && shape ? models::check_image(table->image, shape->image) : Result<void>{};
+      !fits)
+    return std::move(fits).error().within(text);
   if (table && csv != nullptr && csv->training_table != nullptr && shape->encoding)
     table = models::filled(*std::move(table), shape->encoding);
   return as_any(std::move(table));

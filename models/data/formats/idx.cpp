@@ -182,6 +182,7 @@ Result<RawTable> read_images(const std::string& path) {
     return error(*file, "has " + std::to_string(features) + " values a row; at most 2147483648");
   RawTable raw{.source = path, .features = features, .task = LabelKind::classes};
   raw.x = Table::Dense{std::move(*values)};
+  if (header->sizes.size() == 3) raw.image = {header->sizes[1], header->sizes[2], 1};
   return raw;
 }
 

@@ -214,6 +214,7 @@ std::uint32_t FolderReader::choose_channels() const {
 RawTable FolderReader::make_raw_table(std::uint32_t channels, std::uint64_t row_size) {
   RawTable raw{.source = source_.folder, .features = row_size};
   raw.has_labels = !found_.classes.empty();
+  raw.image = {images_[0].height, images_[0].width, channels};
   std::vector<float> values;
   values.reserve(images_.size() * row_size);
   for (const std::size_t i : interleaved_order(found_)) {
@@ -231,6 +232,9 @@ RawTable FolderReader::make_raw_table(std::uint32_t channels, std::uint64_t row_
 }  // namespace
 
 Result<RawTable> read_images(const ImagesSource& source) {
+  ReadLimits limits = ReadScope::limits();
+  limits.refuses_pipes = true;
+  const ReadScope scope{std::move(limits)};
   auto found = find_images(source.folder);
   if (!found) return std::move(found).error();
   return FolderReader{source, std::move(*found)}.read();

@@ -9,7 +9,7 @@
 namespace starling::models {
 namespace {
 
-/// The most classes that are guessed, and the largest label of a class that the user asks for.
+/// The most classes that are guessed, and the largest label if the user asks for classes.
 constexpr std::size_t guessed_classes_max = 100;
 constexpr float class_label_max = 1'000'000;
 
@@ -56,9 +56,10 @@ Labelling named_by_numbers(const std::vector<float>& distinct) {
   return labelling;
 }
 
-/// Returns a labelling of classes, for which the user or the format asked. If at most half of the
-/// numbers from the first class, 0 or 1, to the largest label occur, those that occur are the
-/// classes: labels 2 and 4 make two classes. Refuses labels that are not classes.
+/// Returns a labelling of classes, for which the user or the format asked. The first class is 0 or
+/// 1. If at most `guessed_classes_max` numbers occur as labels, and they are at most half of the
+/// numbers from the first class to the largest label, only the numbers that occur are classes:
+/// labels 2 and 4 make two classes. Refuses labels that are not classes.
 Result<Labelling> infer_classes(const RawTable& raw) {
   if (are_minus_and_plus_one(distinct_labels(raw.labels, 2))) return Labelling{2, -1, true};
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
@@ -195,6 +196,7 @@ Result<Table> to_table(RawTable raw, const Labelling& labelling) {
   table.ids = std::move(raw.ids);
   table.encoding = std::move(raw.encoding);
   table.first_index = raw.first_index;
+  table.image = std::move(raw.image);
   return table;
 }
 

@@ -43,6 +43,8 @@ struct RawTable {
   std::optional<Labelling> labelling{};
   /// As Table::true_weights.
   std::vector<float> true_weights{};
+  /// As Table::image.
+  std::vector<std::size_t> image{};
 };
 
 /// Returns the labelling of `raw`: raw.labelling if it is set, else one inferred from the labels.

@@ -236,6 +236,21 @@ TEST(Images, TestClassesAreNumberedLikeTrainingClasses) {
                 "ant, bee, cow");
 }
 
+TEST(Images, RefuseATestOfAnotherHeightAndWidth) {
+  const ImageFolder folder;
+  for (const char* name : {"a/1.png", "b/1.png"}) {
+    folder.write("pics/" + std::string{name}, png_of(1, 4, {1, 2, 3, 4}));
+    folder.write("test/" + std::string{name}, png_of(4, 1, {1, 2, 3, 4}));
+  }
+  const Source train = Source::parse("images:" + folder.path()).value();
+  const Source test = Source::parse("images:" + folder.path("test")).value();
+  EXPECT_EQ(
+      load_pair(train, test, 1).error().message,
+      "test: " + folder.path("test") +
+          ": has images of 4x1x1, but those of the training data are of 1x4x1 (height x width "
+          "x channels)");
+}
+
 TEST(Images, AreRefusedWithPathAndValidForm) {
   const ImageFolder folder;
   const auto load_error = [&](const std::string& options = "") {
@@ -292,7 +307,7 @@ TEST(Images, DoNotWaitForPipes) {
   folder.make_folder("pics/a");
   ASSERT_EQ(::mkfifo(folder.path("pics/a/1.png").c_str(), 0600), 0);
   ReadLimits limits;
-  limits.refuses_pipes = true;
+  limits.deadline = std::chrono::steady_clock::now() + std::chrono::seconds{1};
   const ReadScope scope{limits};
   EXPECT_EQ(message_of(folder.load()),
             folder.path("pics/a/1.png") + ": is a pipe; valid: a regular file");

@@ -137,6 +137,14 @@ TEST(NetRefusals, NameMismatchesOfNetAndData) {
             "lenet5: a net learns from dense rows, but the data has sparse ones");
 }
 
+/// 2304 is a square number, as for all images of 16:9 whose sides are 16k and 9k.
+TEST(NamedNets, TakeTheShapeOfTheImagesInTheData) {
+  Table wide = dense_table(2, 2304, 10);
+  EXPECT_EQ(parse("lenet5", wide).value().description().input, (Shape{48, 48, 1}));
+  wide.image = {36, 64, 1};
+  EXPECT_EQ(parse("lenet5", wide).value().print(), "lenet5:input=36x64x1");
+}
+
 TEST(NamedNets, AcceptImagesAndPrintTheirNames) {
   for (const NamedNet& net : named_nets()) {
     const std::string name{net.name};
