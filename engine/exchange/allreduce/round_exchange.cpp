@@ -225,7 +225,10 @@ void RoundExchange::observe_round(const Context& context) {
   for (RangeId range = 0; range < model_.size(); ++range) {
     if (!answers_for(range)) continue;
     RangeState answer;
-    if (!is_over) answer = state(range);
+    // state() may be that after a complete sum that waits for the worker's next step.
+    if (!is_over)
+      answer = state_of(range, rounds_.sums_changes ? base_[range] : model_[range], progress_,
+                        options_.workers);
     answer.range = range;
     answer.round = synced_step_;
     answer.request_id = request_id;

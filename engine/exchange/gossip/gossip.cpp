@@ -157,14 +157,14 @@ bool GossipExchange::on(const Context& context, MemberId from, const GossipRecei
 bool GossipExchange::on(const Context& context, MemberId from,
                         const std::shared_ptr<const PushSum>& sent) {
   if (ranges() == 0) return true;
-  if (has_copy(sent->range))
+  if (has_all_copies_)
     add(context, from, *sent);
   else
     weights_[sent->range].waiting.emplace_back(from, sent);
   return true;
 }
 
-/// Mixes this worker's copy with what another one has sent. Requires: has_copy(sent.range).
+/// Mixes this worker's copy with what another one has sent. Requires: has_all_copies_.
 void GossipExchange::add(const Context& context, MemberId from, const PushSum& sent) {
   RangeWeight& own = weights_[sent.range];
   own.weight += sent.weight;
@@ -244,13 +244,15 @@ std::optional<MemberIncarnation> GossipExchange::successor(
   return first;
 }
 
-/// True once successor() has all that this worker's copy contains, or if there is no other worker
-/// to hand over to.
+/// True once successor() has all that this worker's copy contains, and all that others have sent to
+/// this worker, or if there is no other worker to hand over to.
 bool GossipExchange::may_leave() const {
   if (ranges() == 0 || !has_configuration()) return true;
   const auto target = successor(configuration());
   if (!target || *target == self()) return true;
-  return ended_at_ && transfers_.empty() && !must_hand_over_ && !has_weight();
+  const bool is_waiting =
+      std::ranges::any_of(weights_, [](const RangeWeight& own) { return !own.waiting.empty(); });
+  return ended_at_ && transfers_.empty() && !must_hand_over_ && !has_weight() && !is_waiting;
 }
 
 /// If the worker has ended, sends all that it knows and all the weight that it has to successor().
@@ -296,6 +298,7 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   if (ranges() == 0) return;
   if (former == 0 && next->epoch == 1) {
     take_initial_states();
+    has_all_copies_ = true;
     for (RangeWeight& own : weights_) own.weight = 1;
     return;
   }
@@ -337,13 +340,17 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   request_missing_copies(context);
 }
 
-/// A worker that joins brings a weight of 1, as the workers did with which the job started; none if
-/// it leaves and has told the others so (own_end()).
+/// A worker that joins brings a weight of 1 once it has the copies of all ranges, as the workers
+/// did with which the job started; none if it leaves and has told the others so (own_end()).
 bool GossipExchange::on(const Context& context, MemberId from, const ModelReply& reply) {
   if (!install(context, from, reply)) return true;
-  RangeWeight& own = weights_[reply.range];
-  own.weight = ended_at_ && is_leaving_ ? 0 : 1;
-  for (const auto& [sender, sent] : std::exchange(own.waiting, {})) add(context, sender, *sent);
+  if (is_whole()) {
+    has_all_copies_ = true;
+    for (RangeWeight& own : weights_) {
+      own.weight = ended_at_ && is_leaving_ ? 0 : 1;
+      for (const auto& [sender, sent] : std::exchange(own.waiting, {})) add(context, sender, *sent);
+    }
+  }
   request_copy(context);
   hand_over(context);
   return true;

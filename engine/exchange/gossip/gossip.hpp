@@ -105,7 +105,7 @@ class GossipExchange : public WorkerModel {
     double weight = 0;
     double weight_min = first_weight_min;
     std::uint64_t versions = 0;
-    /// The messages that have come before the copy, with their senders.
+    /// The messages that have come before the copies of all ranges, with their senders.
     std::vector<std::pair<MemberId, std::shared_ptr<const PushSum>>> waiting;
   };
   /// The messages that this worker sends to another one after a step, or when it has ended.
@@ -135,6 +135,8 @@ class GossipExchange : public WorkerModel {
   GossipSettings settings_;
   /// By range; empty if this member does not work.
   std::vector<RangeWeight> weights_;
+  /// True once this worker has a copy of each range. Before that, it has no weight.
+  bool has_all_copies_ = false;
   /// The workers that have made their last step, as far as this one knows.
   std::set<MemberIncarnation> ended_;
   /// The workers among these whose members leave, with their last steps.

@@ -340,6 +340,14 @@ TEST_F(AllreduceTest, AnswersSnapshotsOfARound) {
   EXPECT_EQ(observed[1].ledger.at(2).step, 1U);
   request(2);
   EXPECT_EQ(observed.size(), 2U) << "the round is not over";
+  for (Step step = 2; step <= 3; ++step) {
+    for (MemberId id = 0; id < 3; ++id) write(id, step);
+    deliver_all();
+  }
+  request(2);
+  ASSERT_EQ(observed.size(), 3U);
+  EXPECT_EQ(observed[2].round, 3U);
+  EXPECT_TRUE(observed[2].value.empty()) << "the state after round 2 is gone";
 }
 
 TEST_F(AllreduceTest, HashesCopiesByTheirBytes) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "starling/engine/core/training/exchanges.hpp"
 #include "starling/engine/exchange/gossip/gossip.hpp"
@@ -180,6 +181,50 @@ TEST_F(GossipLeaveTest, JoinersWhoseCopyComesAfterTheirEndTakeNoWeightAlong) {
     deliver_all();
     EXPECT_EQ(weight(0) + weight(1), 2);
   }
+}
+
+/// The weight that others have sent to a worker that has no copy yet goes to one that stays.
+TEST_F(GossipLeaveTest, JoinersWithoutACopyPassOnWhatTheyWereSent) {
+  name_ = "gossip:ring";
+  start(1, 2);
+  add(2);
+  for (const Member& member : configuration_.members) adopt(member.id);
+  const auto request_of_copy = std::exchange(in_flight_, {});
+  write(1, 1);  // sends to worker 2
+  deliver(2);
+  leave(2);
+  end(2);
+  deliver_all();
+  EXPECT_FALSE(exchange(2).may_leave());
+  in_flight_ = request_of_copy;
+  deliver_all();
+  EXPECT_TRUE(exchange(2).may_leave());
+  remove(2);
+  for (const Member& member : configuration_.members) adopt(member.id);
+  deliver_all();
+  EXPECT_EQ(weight(0) + weight(1), 2);
+  EXPECT_EQ(written_[1], 1);
+}
+
+TEST_F(GossipLeaveTest, JoinersWithAPartOfACopyTakeNoWeightAlong) {
+  start(2, 2);
+  for (MemberId joiner = 2; joiner < 12; ++joiner) {
+    add(joiner);
+    for (const Member& member : configuration_.members) adopt(member.id);
+    deliver(0);
+    deliver(joiner);
+    ASSERT_TRUE(exchange(joiner).has_copy(0));
+    ASSERT_FALSE(exchange(joiner).has_copy(1));
+    leave(joiner);
+    end(joiner);
+    deliver_all();
+    EXPECT_TRUE(exchange(joiner).may_leave());
+    remove(joiner);
+    for (const Member& member : configuration_.members) adopt(member.id);
+    deliver_all();
+  }
+  for (RangeId range = 0; range < 2; ++range)
+    EXPECT_EQ(exchange(0).weight(range) + exchange(1).weight(range), 2) << range;
 }
 
 TEST_F(GossipLeaveTest, OthersGoOnSendingIfAWorkerDiesBeforeItHasHandedOver) {

@@ -16,11 +16,11 @@
 
 namespace starling::core {
 
-/// Delivers messages in random order.
-template <class E>
-class RoundsHarness : public ExchangeHarness<E> {
+/// Delivers messages in random order. T is the type of the elements.
+template <class E, class T = double>
+class RoundsHarness : public ExchangeHarness<E, T> {
  protected:
-  using Base = ExchangeHarness<E>;
+  using Base = ExchangeHarness<E, T>;
   using Base::add;
   using Base::adopt;
   using Base::configuration_;
@@ -71,8 +71,8 @@ class RoundsHarness : public ExchangeHarness<E> {
     Update update{.parts = {}, .samples = samples};
     for (RangeId r = first; r < layout_->ranges.size(); ++r) {
       if (to && *to != r) continue;
-      auto one = Buffer::make<double>(1);
-      one->as<double>()[0] = value;
+      auto one = Buffer::make<T>(1);
+      one->template as<T>()[0] = static_cast<T>(value);
       update.parts.push_back({r, {std::move(one), 0, 1, nullptr}});
     }
     return update;
@@ -99,7 +99,7 @@ class RoundsHarness : public ExchangeHarness<E> {
       if (epochs_[member.id] < configuration_.epoch) adopt(member.id);
   }
   /// Returns the value after the member's last round.
-  double shared(MemberId id) { return exchange(id).state(0).value.template as<double>()[0]; }
+  double shared(MemberId id) { return exchange(id).state(0).value.template as<T>()[0]; }
   void expect_equal_copies() {
     for (const Member& member : configuration_.members)
       for (RangeId r = 0; r < layout_->ranges.size(); ++r)

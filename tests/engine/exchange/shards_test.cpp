@@ -229,6 +229,31 @@ TEST_F(ShardedTest, StatesOfAllRangesAreOfOneRoundIfRoundsOverlap) {
   }
 }
 
+/// All have applied round 1, and the sum of round 2 waits for their next steps.
+TEST_F(ShardedTest, SnapshotOfARoundHasNotTheSumThatWaits) {
+  name_ = "allreduce:parts,overlap";
+  start(5, 4);
+  for (Step step = 1; step <= 2; ++step)
+    for (MemberId id = 0; id < 4; ++id) write(id, step);
+  deliver_all();
+  std::size_t observed = 0;
+  for (MemberId id = 0; id < 4; ++id) {
+    ASSERT_EQ(exchange(id).synced_step(), 1U);
+    ExchangeEffects<AllreduceContext::Messages> effects;
+    exchange(id).on(Context{time_, random_, effects}, Snapshot{9, 1});
+    for (const auto& effect : effects) {
+      const RangeState& state = *std::get<ObservedState>(effect).state;
+      ++observed;
+      EXPECT_EQ(state.round, 1U);
+      EXPECT_EQ(state.value.as<double>()[0], 4) << state.range;
+      EXPECT_EQ(state.slots.as<double>()[0], 4) << state.range;
+      EXPECT_EQ(state.samples, 4U);
+      EXPECT_EQ(state.ledger.at(2).step, 1U);
+    }
+  }
+  EXPECT_EQ(observed, 5U);
+}
+
 TEST_F(ShardedTest, WorkerLeavesOnlyWhenOthersHaveItsState) {
   for (MemberId id = 0; id < 4; ++id) write(id, 1);
   deliver_all();
