@@ -14,18 +14,23 @@
 
 namespace starling::barrier {
 
-/// Fills `drawn` with `count` different numbers of [0, population). Every subset is equally likely;
-/// the order in `drawn` is not random. Requires: count <= population.
+/// Fills `drawn` with `count` different numbers of [0, population). Every subset is equally likely,
+/// in every order. Requires: count <= population.
 ///
-/// Up to 32 numbers are drawn by Floyd's method (Bentley, Floyd, CACM 1987), which needs no memory
-/// beyond the sample; more are drawn by a partial Fisher-Yates shuffle.
+/// Up to 32 numbers are drawn by Floyd's method, algorithm P (Bentley, Floyd, CACM 1987), which
+/// needs no memory beyond the sample; more are drawn by a partial Fisher-Yates shuffle.
 inline void draw(std::uint32_t population, std::uint32_t count, Random& random,
                  std::vector<std::uint32_t>& drawn) {
   drawn.clear();
   if (count <= 32) {
     for (std::uint32_t last = population - count; last < population; ++last) {
       const auto pick = static_cast<std::uint32_t>(random.below(last + 1U));
-      drawn.push_back(std::ranges::find(drawn, pick) == drawn.end() ? pick : last);
+      // Before all others, or right behind the number that was drawn already.
+      const auto same = std::ranges::find(drawn, pick);
+      if (same == drawn.end())
+        drawn.insert(drawn.begin(), pick);
+      else
+        drawn.insert(same + 1, last);
     }
     return;
   }

@@ -80,6 +80,21 @@ TEST(DrawFew, TakesEverySubsetEquallyOften) {
   for (const std::uint32_t count : {1U, 2U, 3U, 4U, 6U}) expect_every_subset(7, count);
 }
 
+/// The first laggard of a draw decides it, so no number may come first more often than others.
+TEST(DrawFew, TakesEveryOrderEquallyOften) {
+  Random random{6};
+  std::map<Drawn, std::uint64_t> times_drawn;
+  Drawn drawn;
+  for (int i = 0; i < 60000; ++i) {
+    draw(5, 3, random, drawn);
+    ++times_drawn[drawn];
+  }
+  std::vector<std::uint64_t> counts;
+  for (const auto& [order, count] : times_drawn) counts.push_back(count);
+  ASSERT_EQ(counts.size(), 5U * 4 * 3);
+  EXPECT_LT(std::abs(uniformity(counts)), 5);
+}
+
 /// draw() uses another method if `count` is above 32. This test counts the subsets of two numbers
 /// that it leaves out.
 TEST(DrawMany, LeavesEverySubsetOutEquallyOften) {

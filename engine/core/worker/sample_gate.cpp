@@ -127,11 +127,9 @@ bool SampleGate::on(const Context& context, const StepAnswer& answer) {
   const bool asks = phase_ == Phase::asking || phase_ == Phase::entering;
   if (!asks || !take_answer(answer)) return false;
   seen_steps_.push_back(answer.step);
+  if (phase_ == Phase::entering || decides_by_paces_) seen_from_.push_back(answer.from);
   if (phase_ == Phase::entering) return unanswered_.empty() && decide_entry(context);
-  if (decides_by_paces_) {
-    seen_paces_.push_back(pace_in(answer, context.now));
-    seen_from_.push_back(answer.from);
-  }
+  if (decides_by_paces_) seen_paces_.push_back(pace_in(answer, context.now));
   const auto floor = barrier::floor(current_barrier(), own_step_);
   if (can_laggard_decide() && floor && answer.step < *floor) {
     wait_to_draw_again(context, answer.from);
@@ -180,9 +178,10 @@ bool SampleGate::on_members(const Context& context, WorkerIds workers,
   if (weights_) weights_->forget(changed);
   const auto has_changed = [&](MemberId id) { return std::ranges::binary_search(changed, id); };
   // A draw by paces that is not decided yet also forgets the answers of workers that have changed.
+  // So does that of a joining worker, which compares their number with that of all others.
   const bool affects_draw =
       (laggard_ && has_changed(*laggard_)) || std::ranges::any_of(unanswered_, has_changed) ||
-      (phase_ == Phase::asking && std::ranges::any_of(seen_from_, has_changed));
+      (phase_ != Phase::refused && std::ranges::any_of(seen_from_, has_changed));
   return phase_ != Phase::idle && affects_draw && start_draw(context);
 }
 
@@ -231,6 +230,7 @@ bool SampleGate::decide_entry(const Context& context) {
   const bool some_wait = std::erase(seen_steps_, not_begun) > 0;
   const bool some_ended = std::erase(seen_steps_, barrier::finished) > 0;
   unanswered_.clear();
+  seen_from_.clear();
   const bool is_lowest_id = workers_->empty() || std::ranges::min(*workers_) == self_;
   // A worker that has not begun may just have learned its first step from one that still ran, so it
   // is asked once more.

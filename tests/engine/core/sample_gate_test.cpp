@@ -156,5 +156,24 @@ TEST(SampleGate, AsksNoOneWhileItsTunerWantsNoSample) {
   EXPECT_GT(asked, 3U);
 }
 
+/// The answer of a worker that has left does not count as one of those that remain.
+TEST(SampleGate, JoinerAsksAgainIfAWorkerThatHasAnsweredLeaves) {
+  std::vector<MemberId> members{0, 1, 2, 9};
+  const auto list = [&] { return std::make_shared<const std::vector<MemberId>>(members); };
+  SampleGate gate{barrier::sampled(barrier::Ssp{4}, 2), barrier::Recheck::distributed(), 9, list()};
+  Random random{1};
+  Effects out;
+  const Time now{};
+  ASSERT_FALSE(gate.enter({now, random, out}));
+  const auto asked = asked_in(std::exchange(out, {}));
+  ASSERT_EQ(asked.size(), 2U);
+  EXPECT_FALSE(gate.on({now, random, out}, StepAnswer{asked[0], 1, barrier::finished}));
+  std::erase(members, asked[0]);
+  EXPECT_FALSE(gate.on_members({now, random, out}, list(), {asked[0]}));
+  EXPECT_FALSE(gate.on({now, random, out}, StepAnswer{asked[1], 1, barrier::finished}))
+      << "the third worker was not asked";
+  EXPECT_EQ(asked_in(out).size(), 2U) << "both that remain are asked";
+}
+
 }  // namespace
 }  // namespace starling::core
