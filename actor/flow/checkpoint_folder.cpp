@@ -97,6 +97,20 @@ bool exists(const std::string& path) {
          std::filesystem::file_type::not_found;
 }
 
+/// Returns true if the folder has the files of parts, and nothing else: a part of a checkpoint
+/// stays if its removal is interrupted.
+bool is_partly_removed(const std::string& folder) {
+  std::error_code error;
+  bool has_parts = false;
+  for (auto at = std::filesystem::directory_iterator{folder, error};
+       !error && at != std::filesystem::directory_iterator{}; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with("part-") || !name.ends_with(extension)) return false;
+    has_parts = true;
+  }
+  return has_parts && !error;
+}
+
 }  // namespace
 
 std::string checkpoint_file(const std::string& folder, Part part) {
@@ -167,9 +181,10 @@ void remove_iterations_before(const std::string& folder, const CheckpointIdentit
     const std::string path = folder_of_iteration(folder, earlier);
     if (earlier >= iteration) continue;
     const auto manifest = read_manifest(path);
-    if (!manifest ||
-        manifest->identity.fingerprint != identity_of_iteration(start, earlier).fingerprint)
-      continue;
+    const bool is_own = manifest ? manifest->identity.fingerprint ==
+                                       identity_of_iteration(start, earlier).fingerprint
+                                 : is_partly_removed(path);
+    if (!is_own) continue;
     // Removes the manifest first: if only a part of the folder is removed, the rest is no
     // checkpoint.
     std::filesystem::remove(path + "/" + manifest_name, ignored);

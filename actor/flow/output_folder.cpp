@@ -112,8 +112,8 @@ Result<OutputFolder> OutputFolder::make(std::string path) {
   std::error_code fault;
   if (std::filesystem::symlink_status(path, fault).type() != std::filesystem::file_type::not_found)
     return Error{path + ": exists already; valid: the name of a new folder"};
-  std::string temporary = path + temporary_mark + "XXXXXX";
-  if (::mkdtemp(temporary.data()) == nullptr) return cannot_be_made(path);
+  std::string temporary = path + temporary_mark + new_token();
+  if (::mkdir(temporary.c_str(), 0777) != 0) return cannot_be_made(path);
   OutputFolder made{std::move(path), std::move(temporary), false, ".txt"};
   if (auto opened = made.open(); !opened) return std::move(opened).error();
   return made;
@@ -202,10 +202,6 @@ Result<void> OutputFolder::commit(Part parts) {
   const bool has_all = has_all_parts(folder_.get(), parts);
   int fault = 0;
   if (has_all && !has_name(path_)) {
-    // mkdtemp() has made the folder for this user only. Gives it the permissions of a new folder.
-    const ::mode_t mask = ::umask(0);
-    ::umask(mask);
-    if (!is_shared_) (void)::fchmod(folder_.get(), 0777 & ~mask);
     sync_names(temporary_);
     fault = rename_to_new(temporary_, path_);
     sync_names(std::filesystem::absolute(path_).parent_path().string());

@@ -51,6 +51,8 @@ Result<models::Table> label_rows(models::RawTable raw, const TableOptions& optio
   if (raw.labels.empty()) return Error{"the set has no samples; valid: at least one"};
   raw.source = "samples";
   raw.task = options.task;
+  // The labels of classes with names are the indices of the names, not numbers that are names.
+  if (options.labelling && !options.labelling->names.empty()) raw.labelling = options.labelling;
   if (options.labelling) return models::to_table(std::move(raw), *options.labelling);
   const auto labelling = models::infer_labelling(raw);
   if (!labelling) return labelling.error();

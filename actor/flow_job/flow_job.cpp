@@ -12,6 +12,9 @@
 namespace starling::actor {
 
 void FlowHost::execute(const core::RunTask& run_task) {
+  // Orders and pieces may still come after the job was stopped here.
+  auto counted = program_->begin_task();
+  if (!counted) return;
   const auto is_stopped = [context = job_context_, has_ended = action_ended_] {
     return context->is_stopped || *has_ended;
   };
@@ -21,10 +24,11 @@ void FlowHost::execute(const core::RunTask& run_task) {
         std::make_shared<core::OutputStore::RunnableTask>(store_->make_task(run_task, is_stopped));
   });
   if (fault) return give(core::TaskEnded{run_task.task, "cannot begin: " + *fault, {}});
-  // The pool ends before the context does, so the task may use a plain pointer to the context.
+  // The pool is closed before the context is destroyed, so the task may use a plain pointer to the
+  // context.
   job_context_->pool->submit([runnable, name = run_task.task, to = self(),
                               context = job_context_.get(),
-                              counted = program_->begin_task()](Scratch&) mutable {
+                              counted = std::move(counted)](Scratch&) mutable {
     FlowPartEnded part{{name, {}, {}}, nullptr};
     context->counter.begin_task(name, context->now());
     if (auto why = run_catching([&] { part.output = runnable->stage->run(runnable->task); })) {
@@ -51,7 +55,7 @@ class FlowJobImpl final : public LocalJob {
     const flow::MapReduceOptions& engine = context_->options->engine;
     context_->memory = std::make_shared<flow::SpillFolder>(engine.spill_folder, engine.memory_bytes,
                                                            engine.spill_bytes_max);
-    // Members here share the threads, which are as many as this machine can run.
+    // The members of this process share the threads of the pool: one thread for each processor.
     context_->pool =
         std::make_unique<ComputePool>(std::max(1U, std::thread::hardware_concurrency()));
     context_->clock = &system_.clock();

@@ -45,8 +45,9 @@ void ProgramRun::run_program() {
 
 std::shared_ptr<const void> ProgramRun::begin_task() {
   const std::lock_guard lock{mutex_};
+  if (is_cancelled_) return nullptr;
   ++tasks_;
-  return {nullptr, [self = shared_from_this()](const void*) {
+  return {this, [self = shared_from_this()](const void*) {
             {
               const std::lock_guard task_lock{self->mutex_};
               --self->tasks_;

@@ -272,6 +272,8 @@ class Set {
       for (const auto& sum : *sums) total = std::invoke(merge, std::as_const(total), *sum);
     } catch (const std::exception& fault) {
       return Error{fault.what()}.within("fold");
+    } catch (...) {
+      return Error{"an exception of unknown type"}.within("fold");
     }
     return total;
   }

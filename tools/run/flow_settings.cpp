@@ -180,6 +180,7 @@ Result<flow::MapReduceOptions> engine_options(const Settings& settings,
   if (auto given = put(options.memory_bytes, settings, "memory", parse_memory); !given)
     return std::move(given).error();
   options.spill_folder = text_of(settings, "spill");
+  options.spill_bytes_max = UINT64_MAX;  // no flag bounds it, only the disk
   options.skip_unreadable = !text_of(settings, "skip-unreadable").empty();
   return options;
 }

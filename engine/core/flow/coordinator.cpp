@@ -86,8 +86,12 @@ void FlowCoordinator::on(const FlowContext& context, MemberId from, const TaskRe
       context.output(PartDone{report.task, report.counts});
     add_output(context, output, from);
   } else if (duration && is_wanted(report.task)) {
-    if (report.outcome == TaskOutcome::failed)
+    if (report.outcome == TaskOutcome::failed) {
       current_->scheduler.on_failed({stage.stage, part}, Error{report.error});
+      // The run that is left may still succeed, but each failure counts as an attempt.
+      if (const auto left = tasks_.find(report.task); left != tasks_.end())
+        left->second.has_speculative_run = true;
+    }
     on_lost(report.task);
   }
   advance(context);
@@ -101,6 +105,7 @@ std::optional<Time> FlowCoordinator::end_run(const FlowContext& context, const P
   if (run == found->second.since.end()) return std::nullopt;
   const Time duration = context.now - run->second;
   found->second.since.erase(run);
+  found->second.has_speculative_run = false;
   if (found->second.since.empty()) tasks_.erase(found);
   const auto state = members_.find(member);
   if (state != members_.end() && state->second.tasks > 0) --state->second.tasks;
@@ -160,7 +165,7 @@ void FlowCoordinator::remove_output(const PartName& output, MemberId holder) {
   outputs_.erase(found);
   if (!current_) return;
   if (const auto stage = stage_of(*current_->action, output))
-    current_->scheduler.on_lost(*stage, output.part);
+    on_lost({{current_->action->id, *stage}, output.part});
 }
 
 StageHolders FlowCoordinator::holders_of(flow::StageId stage) const {

@@ -101,6 +101,7 @@ class JoinChain {
     std::uint64_t key_number = 0;
     const auto emit = [&](K& key, auto& values) {
       const bool goes_on = Kind::emit(values.first, values.second, [&](auto&& value) {
+        task.count_made();  // one key may have any number of pairs
         return sink(Value{key, std::forward<decltype(value)>(value)});
       });
       ++key_number;

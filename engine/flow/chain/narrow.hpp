@@ -83,8 +83,10 @@ class FlatMapChain : public NarrowChain<C> {
   void run(Task& task, Part part, const Sink& sink) const {
     this->input().run(task, part, [&](const auto& record) {
       auto&& range = std::invoke(f_, record);
-      for (auto&& element : range)
+      for (auto&& element : range) {
+        task.count_made();
         if (!sink(value_of<Sink>(element))) return false;
+      }
       return true;
     });
   }

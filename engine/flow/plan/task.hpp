@@ -67,8 +67,12 @@ class Task {
   void count_read(std::uint64_t records = 1) const {
     const std::uint64_t before = counts_.records_read / asks_every;
     counts_.records_read += records;
-    if (counts_.records_read / asks_every > before && is_stopped_ && is_stopped_())
-      throw TaskFailure{Error{"the job was stopped"}};
+    if (counts_.records_read / asks_every > before) check_stopped();
+  }
+  /// For loops that may make many records of one that was read, or read many before the first is
+  /// counted. Counts a record that the loop makes. Throws TaskFailure if the job was stopped.
+  void count_made() const {
+    if (++made_ % asks_every == 0) check_stopped();
   }
   void count_written(std::uint64_t records, std::uint64_t bytes) const {
     counts_.records_written += records;
@@ -78,6 +82,10 @@ class Task {
   [[nodiscard]] const TaskCounts& counts() const noexcept { return counts_; }
 
  private:
+  void check_stopped() const {
+    if (is_stopped_ && is_stopped_()) throw TaskFailure{Error{"the job was stopped"}};
+  }
+
   Part part_;
   bool is_last_attempt_;
   std::vector<StageOutputs> inputs_;
@@ -86,6 +94,8 @@ class Task {
   std::function<bool()> is_stopped_;
   /// Counting changes nothing that a function of a task can see.
   mutable TaskCounts counts_;
+  /// How many records count_made() has counted.
+  mutable std::uint64_t made_ = 0;
 };
 
 }  // namespace starling::flow

@@ -104,7 +104,10 @@ template <class R, class Order>
       }
       MergeReader<R, Order> reader{{group.begin(), group.end()}};
       BlockWriter writer{task.file()};
-      for (; reader.get(); reader.advance()) writer.add(*reader.get());
+      for (; reader.get(); reader.advance()) {
+        task.count_made();
+        writer.add(*reader.get());
+      }
       made.push_back(std::make_unique<const Run<R>>(Run<R>{writer.finish()}));
       task.count_spilled(made.back()->spilled.bytes());
       left.push_back(made.back().get());

@@ -363,13 +363,13 @@ TEST_F(CheckpointTest, IterateGoesOnFromTheLastOne) {
   const auto last = iterate(set, 25, rest.step(), checkpoints);
   ASSERT_TRUE(last) << last.error().message;
   EXPECT_EQ(last->collect().value(), expected);
-  EXPECT_EQ(rest.seen.front(), 15U);
-  EXPECT_EQ(rest.seen.size(), 10U);
+  EXPECT_TRUE(rest.seen.front() == 15 && rest.seen.size() == 10);
   EXPECT_EQ(names("rounds"), (std::vector<std::string>{"round-20", "round-25"}));
-  // Only the earlier checkpoints of this set are removed.
+  // Only the earlier checkpoints of this set are removed, and what is left of one without manifest.
   write((std::filesystem::create_directory(path("rounds/round-3")), "rounds/round-3/mine"), "x");
   const auto other = engine.collection(std::vector<std::uint64_t>{1});
   ASSERT_TRUE(iterate(other, 2, plain.step(), {.folder = path("rounds"), .every = 2}));
+  std::filesystem::remove(path("rounds/round-20/checkpoint"));
   // A run of more iterations resumes from there, with another distance of checkpoints.
   Rounds more;
   const auto longer = iterate(set, 29, more.step(), {.folder = path("rounds"), .every = 14});

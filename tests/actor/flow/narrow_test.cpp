@@ -135,5 +135,13 @@ TEST(Narrow, FusesIntoOneStage) {
             "stage 0: generator | map | filter | collect, 3 parts\n");
 }
 
+TEST(Fold, AnExceptionOfAnyTypeIsAnError) {
+  const auto engine = MapReduce::make({.threads = 1, .parts = 2}).value();
+  const auto numbers = engine.generate(4, [](std::uint64_t i) { return i; });
+  const auto merge = [](std::uint64_t, std::uint64_t) -> std::uint64_t { throw 7; };
+  const auto sum = numbers.fold(std::uint64_t{0}, std::plus<>{}, merge);
+  EXPECT_EQ(sum.error().message, "fold: an exception of unknown type");
+}
+
 }  // namespace
 }  // namespace starling::flow

@@ -97,6 +97,20 @@ TEST(Stop, EndsAJobWithinAPart) {
             "the job was stopped");
 }
 
+TEST(Stop, EndsAJoinOfOneKey) {
+  std::atomic<bool> has_begun = false;
+  const auto engine =
+      MapReduce::make(
+          {.threads = 1, .parts = 2, .attempts = 1, .is_stopped = [&] { return has_begun.load(); }})
+          .value();
+  const auto ones = engine.generate(30'000, [](std::uint64_t i) { return std::pair{1, i}; });
+  const auto pairs = ones.join(ones).map([&has_begun](const auto& pair) {
+    has_begun = true;
+    return pair.first;
+  });
+  EXPECT_FALSE(pairs.count()) << "900 million pairs";
+}
+
 TEST(Stop, EndsAJobOfSmallParts) {
   std::atomic<std::uint64_t> calls = 0;
   const auto engine =

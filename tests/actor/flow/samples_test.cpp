@@ -199,6 +199,18 @@ TEST(ToTable, RefusesLabelsThatAreNoClasses) {
             "with k <= 1000000, or -1 and +1 throughout");
 }
 
+TEST(ToTable, TakesLabelsAsIndicesOfTheNamesOfClasses) {
+  const std::vector<Sample> samples{{{1, 2}, 0}, {{3, 4}, 1}};
+  Table train = to_table(make_engine(1).collection(samples)).value();
+  for (const auto& names : {std::vector<std::string>{"cat", "dog"}, {"2", "4"}}) {
+    train.labelling.names = names;
+    const auto test = to_table(make_engine(1).collection(samples), TableOptions::like(train));
+    ASSERT_TRUE(test) << test.error().message;
+    EXPECT_EQ(test->label(0), 0);
+    EXPECT_EQ(test->label(1), 1);
+  }
+}
+
 TEST(ToTable, RefusesSparseSamplesThatCannotBeRows) {
   const auto error = [](std::vector<SparseSample> samples, const TableOptions& options = {}) {
     const auto table = to_table(make_engine(2, 1).collection(std::move(samples)), options);

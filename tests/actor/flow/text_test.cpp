@@ -201,6 +201,16 @@ TEST(SaveText, WritesAFileForEachPart) {
             folder.path("out") + ": exists already; valid: the name of a new folder");
 }
 
+/// So commit() need not find out the umask, by changing that of the whole process.
+TEST(SaveText, MakesItsFolderWithThePermissionsOfANewOne) {
+  const TextFolder folder;
+  const auto output = OutputFolder::make(folder.path("out")).value();
+  const std::filesystem::path made = *std::filesystem::directory_iterator{folder.path("")};
+  std::filesystem::create_directory(folder.path("new"));
+  EXPECT_EQ(std::filesystem::status(made).permissions(),
+            std::filesystem::status(folder.path("new")).permissions());
+}
+
 TEST(SaveText, LeavesNothingBehindIfThePlanFails) {
   const TextFolder folder;
   const auto set = make_engine(2).generate(100, [](std::uint64_t i) {

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,9 @@ using State = MemberReport::State;
 /// coordinator.
 class TwoNodes {
  public:
-  explicit TwoNodes(const FlowProgram& program, std::size_t threads = 2) {
+  /// If `holds`, packets from node 1 to node 0 wait for release().
+  explicit TwoNodes(const FlowProgram& program, std::size_t threads = 2, bool holds = false)
+      : holds_(holds) {
     std::vector<core::Member> members;
     for (core::MemberId id = 0; id < 4; ++id) members.push_back({id, 1, id != 3, id == 0, id / 2});
     const auto first =
@@ -64,6 +67,15 @@ class TwoNodes {
     // Threads that deliver a packet at this moment have a reference too.
     EXPECT_TRUE(wait_until([&] { return gone.use_count() <= 1; }));
   }
+  void release() {
+    std::vector<core::Envelope> held;
+    {
+      const std::lock_guard lock{mutex_};
+      holds_ = false;
+      held = std::exchange(held_, {});
+    }
+    send(std::move(held));
+  }
   [[nodiscard]] LocalJob& operator[](std::size_t node) { return *jobs_[node]; }
   /// True if all members of the node have this state.
   [[nodiscard]] bool all_are(std::size_t node, State state) {
@@ -83,6 +95,10 @@ class TwoNodes {
       std::shared_ptr<LocalJob> job;
       {
         const std::lock_guard lock{mutex_};
+        if (holds_ && envelope.to / 2 == 0 && envelope.from / 2 == 1) {
+          held_.push_back(std::move(envelope));
+          continue;
+        }
         job = jobs_.at(envelope.to / 2);
       }
       if (job) job->deliver(std::move(envelope), false);
@@ -90,6 +106,8 @@ class TwoNodes {
   }
 
   std::mutex mutex_;
+  bool holds_;
+  std::vector<core::Envelope> held_;
   std::array<std::shared_ptr<LocalJob>, 2> jobs_;
 };
 
@@ -174,6 +192,34 @@ TEST(FlowOnNodes, EndsWhenItIsStopped) {
   nodes[0].stop();
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(0, State::done); }));
   EXPECT_FALSE(nodes[0].result());
+}
+
+TEST(FlowOnNodes, CallsNoFunctionOfAProgramThatHasReturned) {
+  using namespace std::chrono_literals;
+  std::atomic<int> returned = 0;
+  std::atomic<int> late_calls = 0;
+  TwoNodes nodes{[&](const flow::MapReduce& engine) -> Result<wire::FlowResult> {
+                   const auto has_returned = std::make_shared<std::atomic<bool>>(false);
+                   const auto count = engine
+                                          .generate(600,
+                                                    [&late_calls, has_returned](std::uint64_t i) {
+                                                      if (*has_returned) ++late_calls;
+                                                      return i;
+                                                    })
+                                          .count();
+                   *has_returned = true;
+                   ++returned;
+                   if (!count) return count.error();
+                   return wire::FlowResult{};
+                 },
+                 2, true};
+  ASSERT_TRUE(wait_until([&] { return nodes[0].flow_report().actions == 1; }));
+  std::this_thread::sleep_for(100ms);  // the orders to node 0 are on their way
+  nodes[0].stop();
+  ASSERT_TRUE(wait_until([&] { return returned >= 2; }));
+  nodes.release();
+  std::this_thread::sleep_for(200ms);
+  EXPECT_EQ(late_calls, 0);
 }
 
 TEST(FlowOnNodes, EndsWhenItIsStoppedBeforeItBegins) {
