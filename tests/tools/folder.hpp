@@ -14,8 +14,9 @@ namespace starling::program {
 /// A new temporary folder, in which a test runs programs. The destructor removes it.
 class Folder {
  public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "starling-XXXXXX").string();
+  /// Makes the folder in `parent`.
+  explicit Folder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "starling-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     path_ = name;
   }

@@ -106,12 +106,25 @@ bool is_temporary_of(std::string_view name, std::string_view target) {
 /// id, it has this meaning on other machines and in other containers too.
 bool try_lock(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
-/// Removes `path` if it is a regular file of this user that no process is writing.
+/// Locks a new file. Waits while another process, which took the file for an abandoned one, holds
+/// the lock. Returns false if the file system has no locks.
+bool lock(int fd) {
+  while (::flock(fd, LOCK_EX) != 0)
+    if (errno != EINTR) return false;
+  return true;
+}
+
+/// Removes `path` if it is a regular file of this user that no process is writing. Once the file is
+/// locked, its links are counted: if another process has removed it, a writer may have created
+/// another one of this name.
 void remove_if_abandoned(const std::string& path) {
   const Descriptor fd{::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)};
   struct stat info {};
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return;
-  if (info.st_uid == ::geteuid() && try_lock(fd.get())) ::unlink(path.c_str());
+  // Root may have replaced the file of another user.
+  const bool is_own = info.st_uid == ::geteuid() || ::geteuid() == 0;
+  if (is_own && try_lock(fd.get()) && ::fstat(fd.get(), &info) == 0 && info.st_nlink > 0)
+    ::unlink(path.c_str());
 }
 
 /// Removes the temporary files for `target` that killed processes left behind.
@@ -128,25 +141,29 @@ void remove_abandoned_temporaries(const std::string& target) {
 /// Creates and locks the temporary file `temporary` for `path`, which errors name. Returns its
 /// descriptor. Tries again if another process took the new file for an abandoned one and removed it
 /// before it was locked.
-Result<int> create(const std::string& temporary, const std::string& path) {
+Result<int> create(const std::string& temporary, const std::string& path, ::mode_t mode = 0666) {
   constexpr int attempts_max = 100;
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
     const int fd =
-        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     if (fd < 0) return system_error(path, "cannot be written");
     struct stat info {};
-    if (!try_lock(fd) || ::fstat(fd, &info) != 0 || info.st_nlink > 0) return fd;
+    if (!lock(fd) || ::fstat(fd, &info) != 0 || info.st_nlink > 0) return fd;
     ::close(fd);
   }
   return Error{path + ": cannot be written: another process has removed its temporary file " +
                std::to_string(attempts_max) + " times; valid: to try again, or another name"};
 }
 
-/// Creates a file that only its owner may read. Returns its descriptor, or -1 with errno set.
-/// Removes an existing file first, because another process may have it open.
-int create_secret(const std::string& path) {
-  ::unlink(path.c_str());
-  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+/// Gives the new file `fd` the owner, group and permissions of the file `path` that it will
+/// replace, if there is one, as far as this user may. The owner may always write it, and no one
+/// else gets a permission that the old file did not give.
+void copy_permissions(const std::string& path, int fd) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return;
+  const bool has_group = ::fchown(fd, info.st_uid, info.st_gid) == 0 ||
+                         ::fchown(fd, static_cast<::uid_t>(-1), info.st_gid) == 0;
+  (void)::fchmod(fd, (info.st_mode & (has_group ? 0777U : 0707U)) | 0600U);
 }
 
 bool write_all(int fd, std::span<const std::byte> bytes) {
@@ -171,11 +188,10 @@ NextPiece each_of(std::span<const std::span<const std::byte>> pieces) {
   };
 }
 
-/// Writes all pieces to the descriptor `fd`, syncs it to the disk and closes it. If `fd` is -1,
-/// returns an Error from errno. Errors name `path`.
+/// Writes all pieces to the descriptor `fd`, syncs it to the disk and closes it. Errors name
+/// `path`.
 Result<void> write_file(const std::string& path, int fd, const NextPiece& next) {
   Descriptor file{fd};
-  if (file.get() < 0) return system_error(path, "cannot be written");
   for (auto piece = next(); !piece.empty(); piece = next())
     if (!write_all(file.get(), piece)) return system_error(path, "cannot be written");
   if (::fsync(file.get()) != 0) return system_error(path, "cannot be synced to the disk");
@@ -237,6 +253,7 @@ Result<void> replace_file(const std::string& path, const NextPiece& next) {
   TemporaryFile temporary{temporary_beside(target)};
   const auto fd = create(temporary.path(), path);
   if (!fd) return fd.error();
+  copy_permissions(target, *fd);
   // A second descriptor keeps the lock until the rename; write_file() closes `fd`.
   const Descriptor lock{::fcntl(*fd, F_DUPFD_CLOEXEC, 0)};
   if (auto written = write_file(path, *fd, next); !written) return written;
@@ -264,11 +281,15 @@ Result<void> check_new(const std::string& path) {
 
 Result<void> create_secret_file(const std::string& path, const std::string& content) {
   if (auto valid = check_new(path); !valid) return valid;
-  const TemporaryFile temporary{temporary_beside(path)};
+  const std::string target = resolve_links(path);
+  remove_abandoned_temporaries(target);
+  const TemporaryFile temporary{temporary_beside(target)};
+  const auto fd = create(temporary.path(), path, 0600);
+  if (!fd) return fd.error();
+  // As in replace_file(), a second descriptor keeps the lock.
+  const Descriptor lock{::fcntl(*fd, F_DUPFD_CLOEXEC, 0)};
   const std::span<const std::byte> piece = std::as_bytes(std::span{content});
-  if (auto written = write_file(path, create_secret(temporary.path()), each_of({&piece, 1}));
-      !written)
-    return written;
+  if (auto written = write_file(path, *fd, each_of({&piece, 1})); !written) return written;
   // Unlike a rename, a link never replaces an existing file.
   if (::link(temporary.path().c_str(), path.c_str()) != 0)
     return errno == EEXIST ? already_exists(path) : system_error(path, "cannot be made");

@@ -24,8 +24,8 @@ class MetricsFile {
   /// Empties a regular file, unless it is that of stdout or stderr.
   void clear();
 
-  /// Adds `line` and a newline. After an error a regular file ends with its last whole line, and
-  /// later calls write nothing.
+  /// Adds `line` and a newline. The first call ends a line that was left without its newline. After
+  /// an error a regular file ends with its last whole line, and later calls write nothing.
   [[nodiscard]] Result<void> append(const std::string& line);
 
  private:
@@ -34,9 +34,11 @@ class MetricsFile {
   };
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
-  /// The size of the whole lines so far, in bytes; absent if the file is a pipe, a device, or the
-  /// file of stdout or stderr.
+  /// The size of the file before the last line, in bytes; absent if the file is a pipe, a device,
+  /// or the file of stdout or stderr.
   std::optional<long> size_;
+  /// True if the next line begins behind a line without a newline.
+  bool is_within_line_ = false;
 };
 
 }  // namespace starling::program

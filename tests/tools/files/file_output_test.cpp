@@ -39,6 +39,40 @@ TEST(ReplaceFile, FollowsLinksToAFileThatDoesNotExistYet) {
   EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "near"));
 }
 
+TEST(ReplaceFile, KeepsThePermissionsOfTheOldFile) {
+  const Folder folder;
+  const std::string path = (folder.path() / "f").string();
+  for (const unsigned mode : {0600U, 0640U, 0666U}) {
+    folder.write("f", "old");
+    std::filesystem::permissions(path, static_cast<std::filesystem::perms>(mode));
+    ASSERT_TRUE(replace_file(path, "new"));
+    EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(path).permissions()), mode);
+    std::filesystem::remove(path);
+  }
+}
+
+/// Each writer also looks for files that killed writers of the same path have left.
+TEST(ReplaceFile, SucceedsForManyConcurrentWriters) {
+  const Folder folder{"/dev/shm"};  // there, fsync() takes no time
+  const std::string path = (folder.path() / "f").string();
+  std::vector<pid_t> children;
+  for (int i = 0; i < 8; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      bool is_written = true;
+      for (int k = 0; k < 5000 && is_written; ++k) is_written = replace_file(path, "x").ok();
+      ::_exit(is_written ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
+}
+
 TEST(ReplaceFile, RefusesLinksInACircle) {
   const Folder folder;
   std::filesystem::create_symlink("a", folder.path() / "b");
@@ -177,6 +211,14 @@ TEST(DiscardUnfinished, KeepsFoldersThatAreNotEmpty) {
   EXPECT_FALSE(folder.has("outer/inner"));
   for (const char* name : {"outer", "outer/inner"})
     forget_unfinished_folder((folder.path() / name).string());
+}
+
+/// A secret must not stay in a file that nobody knows of.
+TEST(CreateSecretFile, RemovesTemporaryFilesOfKilledProcesses) {
+  const Folder folder;
+  folder.write("n.key.starling-1.tmp", "secret");
+  ASSERT_TRUE(create_secret_file((folder.path() / "n.key").string(), "another"));
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"n.key"});
 }
 
 /// In another container, a process may have the same id.
