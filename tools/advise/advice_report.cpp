@@ -2,10 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
 #include "starling/tools/advise/advice.hpp"
 #include "starling/tools/program/version.hpp"
+#include "starling/tools/report/amounts.hpp"
 #include "starling/tools/report/table.hpp"
 
 namespace starling::program {
@@ -23,8 +25,8 @@ std::string name_of(const Advice& advice, std::size_t barrier_index) {
 
 /// Prints a duration in a unit that suits it: "12.3 ms", "1.45 s".
 std::string print_seconds(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", 1e6 * seconds);
-  return seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
+  if (seconds < 0.9995e-3) return fmt::format("{:.3g} us", 1e6 * seconds);
+  return seconds < 0.9995 ? fmt::format("{:.3g} ms", 1e3 * seconds) : seconds_text(seconds);
 }
 
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
@@ -186,7 +188,7 @@ std::string advice_json(const Advice& advice) {
   json["seed"] = advice.options.seed;
   json["seeds"] = advice.options.seeds;
   json["version"] = version();
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 }  // namespace starling::program

@@ -6,7 +6,12 @@ namespace starling::program {
 
 std::string time_in_units(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.4g} us", 1e6 * seconds);
-  return seconds < 1 ? fmt::format("{:.4g} ms", 1e3 * seconds) : fmt::format("{:.4g} s", seconds);
+  if (seconds < 1) return fmt::format("{:.4g} ms", 1e3 * seconds);
+  return seconds < 9999.5 ? fmt::format("{:.4g} s", seconds) : fmt::format("{:.0f} s", seconds);
+}
+
+std::string seconds_text(double seconds) {
+  return seconds < 999.5 ? fmt::format("{:.3g} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 
 std::string bytes_in_units(double bytes) {

@@ -73,7 +73,7 @@ std::vector<std::string> exchange_columns(const SimJob& job) {
 std::vector<std::string> exchange_cells(const SimJob& job, const SimRuns& runs) {
   std::vector<std::string> cells{fmt::format("{:.1f} %", 100 * mean(runs, share)),
                                  bytes_in_units(mean(runs, bytes_per_step)),
-                                 fmt::format("{:.3g} s", over_runs(runs, longest_s).max)};
+                                 seconds_text(over_runs(runs, longest_s).max)};
   if (job.options.exchange->name.starts_with("gossip"))
     cells.push_back(fmt::format("{:.2g}", mean(runs, mixing_error)));
   return cells;

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/core/training/exchanges.hpp"
 #include "starling/tools/program/version.hpp"
+#include "starling/tools/report/amounts.hpp"
 #include "starling/tools/report/table.hpp"
 #include "starling/tools/sim/barrier_messages.hpp"
 #include "starling/tools/sim/exchange_report.hpp"
@@ -27,6 +29,9 @@ bool ends_by_samples(const SimJob& job, const barrier::Barrier& barrier) {
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+/// Prints a rate: "3737", or "0.33" for a low one.
+std::string rate(double value) { return fmt::format("{:.{}f}", value, value < 10 ? 2 : 0); }
 
 /// Prints a mean over seeds, with its confidence interval if there is more than one seed.
 std::string mean_text(const Summary& values, int digits) {
@@ -70,12 +75,11 @@ std::vector<std::string> table_row(const SimJob& job, const barrier::Barrier& ba
                    10),
       fmt::format("{:.0f}", fastest_worker_steps(runs)),
       percent(mean_of(runs, [](const SimRun& run) { return run.waiting_share; })),
-      fmt::format("{:.0f}", mean_of(runs, updates_per_second)),
+      rate(mean_of(runs, updates_per_second)),
       fmt::format("{:.2f}", mean_of(runs, messages_a_step))};
   if (job.learn) row.push_back(fmt::format("{:.3g}", mean_of(runs, last_error)));
   if (has_step_limit(job))
-    row.push_back(
-        fmt::format("{:.3g} s", mean_of(runs, [](const SimRun& run) { return run.elapsed_s; })));
+    row.push_back(seconds_text(mean_of(runs, [](const SimRun& run) { return run.elapsed_s; })));
   return row;
 }
 
@@ -187,7 +191,7 @@ void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier
   else
     json["network"] = {
         {"latency", print(job.link.latency)},
-        {"bytes_per_s", job.link.bytes_per_second > 0 ? Json{job.link.bytes_per_second} : Json{}},
+        {"bytes_per_s", job.link.bytes_per_second > 0 ? Json(job.link.bytes_per_second) : Json{}},
         {"loss", job.link.loss},
         {"duplicates", job.link.duplication},
         {"held_up", job.link.reordering},
@@ -324,7 +328,7 @@ std::string sim_table(const SimJob& job, const Simulated& simulated) {
     table.rows.push_back(table_row(job, job.barriers[i], simulated[i]));
     if (job.options.exchange) append(table.rows.back(), exchange_cells(job, simulated[i]));
     const auto gap = longest_gap(simulated[i]);
-    if (shows_gaps) table.rows.back().push_back(gap ? fmt::format("{:.3g} s", *gap) : "-");
+    if (shows_gaps) table.rows.back().push_back(gap ? seconds_text(*gap) : "-");
     for (std::size_t metric = 0; metric < metrics.size(); ++metric)
       table.rows.back().push_back(fmt::format("{:.4g}", mean_metric(simulated[i], metric)));
   }
@@ -335,7 +339,7 @@ std::string sim_json(const SimJob& job, const Simulated& simulated) {
   Json barriers = Json::array();
   for (std::size_t i = 0; i < simulated.size(); ++i)
     barriers.push_back(barrier_json(job, job.barriers[i], simulated[i]));
-  return barriers.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(barriers);
 }
 
 std::string sim_csv(const SimJob& job, const Simulated& simulated) {

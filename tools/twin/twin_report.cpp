@@ -6,9 +6,11 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "starling/base/json_text.hpp"
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
 #include "starling/tools/program/version.hpp"
+#include "starling/tools/report/amounts.hpp"
 #include "starling/tools/report/table.hpp"
 
 namespace starling::program {
@@ -26,7 +28,7 @@ struct FigureFormat {
 
 std::string print_whole(double value) { return fmt::format("{:.0f}", value); }
 std::string print_percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
-std::string print_time(double value) { return fmt::format("{:.3g} s", value); }
+std::string print_time(double value) { return seconds_text(value); }
 
 constexpr FigureFormat formats[] = {{"elapsed_s", "time", print_time},
                                     {"updates", "updates", print_whole},
@@ -59,7 +61,7 @@ std::string description(const TwinReport& report) {
                                  print(job.options.step_time));
   for (const StragglerRule& straggler : job.stragglers) text += ", straggler " + print(straggler);
   if (barrier::is_sampled(barrier)) text += ", recheck " + barrier::print(job.options.recheck);
-  return text + fmt::format(": {:.3g} s live, {}", report.live.elapsed_s,
+  return text + fmt::format(": {} live, {}", seconds_text(report.live.elapsed_s),
                             print_count(job.seeds, "simulation"));
 }
 
@@ -110,7 +112,7 @@ std::string twin_json(const TwinReport& report) {
                                     {"inside", figure.is_inside()}};
   json["inside"] = do_all_agree(report);
   json["version"] = version();
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 }  // namespace starling::program

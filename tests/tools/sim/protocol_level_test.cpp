@@ -25,6 +25,7 @@ TEST(ProtocolLevel, LearnsOverANetworkThatLosesPackets) {
   for (const Json& one : by_barrier) {
     EXPECT_EQ(one["level"], "protocol");
     EXPECT_EQ(one["network"]["loss"], 0.3);
+    EXPECT_EQ(one["network"]["bytes_per_s"], 1e7);
     EXPECT_LT(one["figures"]["loss"], 0.05);
     EXPECT_LT(one["figures"]["error"], 0.1);
     EXPECT_GT(one["packets"]["lost"], one["packets"]["sent"].get<double>() / 4);

@@ -317,5 +317,16 @@ TEST(Sim, PrintsTheFiguresOfEachRunAsJson) {
   EXPECT_NE(lines_of(folder.read("a.csv"))[0].find(",normalised_error"), std::string::npos);
 }
 
+TEST(Sim, PrintsLowRatesAndLongTimesInFull) {
+  const Folder folder;
+  const ProgramResult ran =
+      starling(folder,
+               "sim --workers 20 --steps 30 --horizon 2h --step-time const:60s "
+               "--barrier bsp --quiet");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find(" 0.33 "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find(" 1800 s"), std::string::npos) << ran.out;
+}
+
 }  // namespace
 }  // namespace starling::program
