@@ -282,5 +282,38 @@ TEST(Node, LogsOnceThatItDropsFramesOfAnotherVersion) {
                                                "; valid here: " + std::to_string(wire::version)});
 }
 
+/// The others may have taken the node for dead before the job began.
+TEST_F(Cluster, JoinsAJobThatItHasPreparedAndThatBeganWithoutIt) {
+  add(2);
+  const auto settings = counting_settings("peer", "asp", "1", "100000", "5");
+  const core::ConfigurationPtr first = std::make_shared<const core::Configuration>(
+      core::first_configuration({{0, 1, true, true, nodes_[0]->id()}},
+                                prepare_counting_job(settings).value()->ranges(), 1, false));
+  for (const auto& node : nodes_)
+    ASSERT_TRUE(client_->ask_for<wire::JobPrepared>(node->address(),
+                                                    wire::PrepareJob{job_, settings, 2}, 5s));
+  ASSERT_TRUE(client_->ask_for<wire::Done>(nodes_[0]->address(), wire::StartJob{job_, first}, 5s));
+  EXPECT_TRUE(wait_until([&] { return members().size() == 2; }));
+}
+
+TEST_F(Cluster, NeedNotJoinAJobThatIsStoppedWhileItPrepares) {
+  add(1);
+  ASSERT_TRUE(submit(0, counting_settings("peer", "asp", "1", "100000", "5")));
+  std::promise<void> promise;
+  ClusterOptions options;
+  options.seeds = {nodes_[0]->address()};
+  options.name = "n1";
+  options.prepare_job = [released = promise.get_future().share()](const auto& settings) {
+    released.wait();
+    return prepare_counting_job(settings);
+  };
+  nodes_.push_back(ClusterNode::open(options).value());
+  EXPECT_TRUE(wait_until([&] { return !nodes_[1]->status().jobs.empty(); }));
+  const auto stopped = client_->ask_for<wire::Done>(nodes_[1]->address(), wire::StopJob{job_}, 5s);
+  EXPECT_TRUE(stopped) << stopped.error().message;
+  EXPECT_TRUE(nodes_[1]->status().jobs.empty());
+  promise.set_value();
+}
+
 }  // namespace
 }  // namespace starling::actor

@@ -208,5 +208,21 @@ TEST_F(Nodes, RefuseJobsBeyondTheirLimits) {
   limited.signal(SIGKILL);
 }
 
+/// The new process answers, but no node of the job does.
+TEST_F(NodeLosses, OfAllNodesEndAJobAlsoIfOneIsStartedAnew) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM, endless_job("--quiet --wait-for-nodes 5s")};
+  ASSERT_TRUE(wait_until([&] { return is_training(); }));
+  for (auto& process : processes_) process->signal(SIGKILL);
+  for (auto& process : processes_) (void)process->wait();
+  processes_[0] = std::make_unique<Process>(folders_[0], STARLING_PROGRAM,
+                                            words("node --name a --listen " + addresses_[0]));
+  EXPECT_TRUE(wait_until([&] { return !submit.is_running(); }));
+  submit.signal(SIGKILL);
+  const ProgramResult ran = submit.wait();
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  EXPECT_TRUE(contains(ran.err, "no node of the job has answered for 5 s")) << ran.err;
+}
+
 }  // namespace
 }  // namespace starling::program

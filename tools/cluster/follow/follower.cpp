@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 constexpr auto list_age = 1s;
 /// A node that did not answer is asked again after this time.
 constexpr auto silent_retry_interval = 5s;
-/// If no node answers for this time, the job is reported as blocked. A busy node answers sooner.
+/// If no node answers for this time, the job is reported as blocked. Even a busy node answers
+/// sooner.
 constexpr auto silence_reported_after = 3s;
 /// If nodes of the job answer for this time and none of them has it, the job counts as dropped.
 constexpr auto dropped_after = 3s;
@@ -103,7 +104,8 @@ std::map<wire::NodeId, std::string> Follower::answering_nodes() const {
 }
 
 void Follower::receive(const std::string& address, const wire::NodeStatus& status) {
-  answered_at_ = Clock::now();
+  // Other nodes, such as one that was started anew at the address of a dead one, do not count.
+  bool is_of_job = !merged_.configuration || member_nodes().contains(status.self.id);
   unanswered_since_.erase(address);
   silent_at_.erase(address);
   address_of_node_[status.self.id] = address;
@@ -119,9 +121,11 @@ void Follower::receive(const std::string& address, const wire::NodeStatus& statu
     if (core::is_live(other.state)) addresses_.insert(other.address);
   for (const auto& job : status.jobs)
     if (job.job == job_) {
+      is_of_job = true;
       is_job_reported_ = true;
       receive(job, printable(status.self.name));
     }
+  if (is_of_job) answered_at_ = Clock::now();
 }
 
 void Follower::receive(const core::NodeRecord& node) {
@@ -295,7 +299,7 @@ JobReport Follower::make_report() {
   report.is_paused = all_paused && !steps.empty();
   report.missing_nodes = missing_nodes();
   report.blocked_reason = merged_.blocked_reason;
-  if (answering_nodes_.empty() && Clock::now() > answered_at_ + silence_reported_after)
+  if (Clock::now() > answered_at_ + silence_reported_after)
     report.blocked_reason = "none of its nodes answers";
   // A node in an older configuration epoch may have given up a job that goes on without it.
   if (!merged_.give_up_reason.empty() && configuration &&
