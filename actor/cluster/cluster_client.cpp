@@ -103,8 +103,8 @@ class ClusterClient::Impl {
     pending_.push_back({++number_, address, body});
   }
 
-  /// Sends the pending requests, and repeats those that get no reply for 500 ms, or for 5 s if the
-  /// reply may be large. Returns when all have a reply, after `timeout`, or `grace` after the first
+  /// Sends the pending requests, and repeats those that get no reply for 500 ms, or for 5 s if it
+  /// may take long. Returns when all have a reply, after `timeout`, or `grace` after the first
   /// reply. Requires: `lock` holds mutex_.
   void await_replies(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds timeout,
                      std::chrono::milliseconds grace) {
@@ -122,8 +122,7 @@ class ClusterClient::Impl {
       auto wait_end = deadline;
       for (PendingRequest& request : pending_) {
         if (request.reply) continue;
-        const std::chrono::milliseconds resend_after =
-            has_large_reply(request.body) ? 5'000ms : 500ms;
+        const std::chrono::milliseconds resend_after = takes_long(request.body) ? 5'000ms : 500ms;
         if (Clock::now() >= request.sent_at + resend_after) {
           request.sent_at = Clock::now();
           if (request.first_sent_at == Clock::time_point{}) request.first_sent_at = request.sent_at;
@@ -135,10 +134,13 @@ class ClusterClient::Impl {
     }
   }
 
-  /// True if the reply may be large: it must have time to arrive before the request is repeated.
-  static bool has_large_reply(const wire::RequestBody& request) {
+  /// True if the request or the reply may be large, or if the reply may wait for a computation: it
+  /// must have time to arrive before the request is repeated.
+  static bool takes_long(const wire::RequestBody& request) {
     return std::holds_alternative<wire::ReadRanges>(request) ||
-           std::holds_alternative<wire::GetResult>(request);
+           std::holds_alternative<wire::GetResult>(request) ||
+           std::holds_alternative<wire::GetJobNotes>(request) ||
+           std::holds_alternative<wire::EvaluateModel>(request);
   }
 
   /// Returns the request with this number; nullptr if there is none.

@@ -273,6 +273,7 @@ wire::JobDescription ClusterJob::description() {
                                    client_,
                                    prepared_->options().former_deals,
                                    prepared_->updates_in_checkpoint()};
+  description.data_fingerprint = prepared_->data_fingerprint();
   for (const auto& report : local_->reports())
     if (report.deal && (!description.deal || report.deal->number > description.deal->number))
       description.deal = *report.deal;

@@ -73,8 +73,28 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::GetFlowRe
   reply(requester, std::move(report));
 }
 
+void ClusterNode::Impl::answer(const Requester& requester, const wire::GetJobNotes& request) {
+  constexpr std::size_t bytes_max = std::size_t{4} << 20U;
+  const JobPtr job = find(request.job);
+  if (!job) return reply(requester, refuse_unknown(request.job));
+  const std::string& notes = job->prepared().notes();
+  wire::JobNotes part{notes.size(), {}};
+  if (request.from < notes.size()) part.bytes = notes.substr(request.from, bytes_max);
+  reply(requester, std::move(part));
+}
+
+void ClusterNode::Impl::answer(const Requester& requester, const wire::EvaluateModel& request) {
+  const auto prepared = find(request.job) ? prepared_.find(request.job) : nullptr;
+  if (!prepared) return reply(requester, refuse_unknown(request.job));
+  evaluations_.answer(request, prepared, [this, requester](wire::ReplyBody answer) {
+    reply(requester, std::move(answer));
+  });
+}
+
 void ClusterNode::Impl::answer(const Requester& requester, const wire::StopJob& request) {
   const JobPtr job = find(request.job);
+  // A node that was going to join the job need not join it any more.
+  if (!job && join_attempts_.contains(request.job)) drop_preparations(request.job);
   if (!job && prepared_.contains(request.job))
     return reply(requester, wire::Refused{"the job has not started here yet"});
   if (job) job->stop(request.is_done);

@@ -11,6 +11,17 @@
 
 namespace starling::actor {
 
+const std::string& PreparedJob::notes() const {
+  static const std::string none;
+  return none;
+}
+Result<void> PreparedJob::check_range(const core::RangeState&) const {
+  return Error{"the job has no model"};
+}
+Result<wire::ModelMetrics> PreparedJob::evaluate(const wire::EvaluateModel&) const {
+  return Error{"the job has no model"};
+}
+
 Result<std::unique_ptr<ClusterNode>> ClusterNode::open(ClusterOptions options) {
   auto impl = std::make_unique<Impl>(std::move(options));
   if (auto opened = impl->open(); !opened) return std::move(opened).error();

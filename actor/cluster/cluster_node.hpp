@@ -53,8 +53,23 @@ class PreparedJob {
   /// A hash of the data, and of the values that the data decide: two nodes may run one job together
   /// only if their fingerprints are equal.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
+  /// A hash of the data alone: a node may join a running job only if its hash is that of the job's
+  /// nodes. 0 if the job has no data.
+  [[nodiscard]] virtual std::uint64_t data_fingerprint() const { return 0; }
   [[nodiscard]] virtual Result<std::unique_ptr<LocalJob>> make_local_job(
       LocalJobOptions options) const = 0;
+  /// The text of the job's model; empty if the job has none. Settings may leave the model to nodes.
+  [[nodiscard]] virtual std::string model() const { return {}; }
+  /// Returns what programs that follow the job need to know of its data and its model, in a form
+  /// that the node does not read. Empty if they need nothing.
+  [[nodiscard]] virtual const std::string& notes() const;
+  /// Returns an Error unless a range of the job's model can have the value of `state`.
+  [[nodiscard]] virtual Result<void> check_range(const core::RangeState& state) const;
+  /// Evaluates the model whose ranges `request` has, in the order of their ids. May take long: the
+  /// node calls it on a thread of its own, while the job runs. Requires: check_range() has accepted
+  /// each of the ranges().
+  [[nodiscard]] virtual Result<wire::ModelMetrics> evaluate(
+      const wire::EvaluateModel& request) const;
 };
 
 /// Makes a job from its settings and reads its data, which may take long. The node calls a copy of
@@ -127,9 +142,10 @@ class ClusterNode {
   /// being computed.
   void leave(std::chrono::milliseconds timeout);
 
-  /// Asks the threads that read data to end, and prepares no job from then on. Returns the number
-  /// of threads that still hang in a read after 500 ms. They may run for ever, but use nothing of
-  /// the node. A process with such threads must end by std::_Exit, which does not wait for them.
+  /// Asks the threads that read data to end, and prepares no job and evaluates no model from then
+  /// on. Returns the number of threads that still read data or evaluate a model after 500 ms each.
+  /// They may run for ever, but use nothing of the node. A process with such threads must end by
+  /// std::_Exit, which does not wait for them.
   std::size_t stop_readers();
 
  private:

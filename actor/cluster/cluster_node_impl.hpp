@@ -10,15 +10,16 @@
 
 #include "starling/actor/cluster/cluster_job.hpp"
 #include "starling/actor/cluster/cluster_node.hpp"
+#include "starling/actor/cluster/evaluations.hpp"
 #include "starling/actor/cluster/event_loop.hpp"
 #include "starling/actor/cluster/job_history.hpp"
 #include "starling/actor/cluster/job_slots.hpp"
 #include "starling/actor/cluster/log_buffer.hpp"
 #include "starling/actor/cluster/node_table.hpp"
 #include "starling/actor/cluster/prepared_jobs.hpp"
-#include "starling/actor/cluster/reaper.hpp"
 #include "starling/actor/cluster/requests.hpp"
 #include "starling/actor/cluster/submissions.hpp"
+#include "starling/actor/reaper.hpp"
 #include "starling/engine/core/member/message_validator.hpp"
 #include "starling/engine/core/membership/membership.hpp"
 
@@ -40,7 +41,9 @@ class ClusterNode::Impl {
   Impl& operator=(const Impl&) = delete;
 
   /// See ClusterNode::stop_readers(). Call on any thread but the loop's.
-  std::size_t stop_readers() { return hanging_readers_ += prepared_.close(); }
+  std::size_t stop_readers() {
+    return hanging_readers_ += prepared_.close() + evaluations_.close();
+  }
 
   Result<void> open();
 
@@ -198,6 +201,8 @@ class ClusterNode::Impl {
   void answer(const Requester& requester, const wire::GetTrace& request);
   void answer(const Requester& requester, const wire::GetResult& request);
   void answer(const Requester& requester, const wire::GetFlowReport& request);
+  void answer(const Requester& requester, const wire::GetJobNotes& request);
+  void answer(const Requester& requester, const wire::EvaluateModel& request);
   void answer(const Requester& requester, const wire::StopJob& request);
   void answer(const Requester& requester, const wire::CloseJob& request);
   /// If the job is here, records and logs how it ended. Then tears it down.
@@ -306,7 +311,8 @@ class ClusterNode::Impl {
                        send(address, std::move(request), wire::TrafficClass::control);
                      }};
   PreparedJobs prepared_{loop_, options_.prepare_job};
-  /// The number of readers that had not ended when stop_readers() returned.
+  Evaluations evaluations_{loop_};
+  /// The number of readers and evaluations that had not ended when stop_readers() returned.
   std::atomic<std::size_t> hanging_readers_ = 0;
   JobSlots slots_{options_.limits};
   Submissions submissions_{

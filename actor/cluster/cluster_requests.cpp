@@ -30,10 +30,14 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
       std::ranges::any_of(job.local_members, [](const wire::MemberStatus& member) {
         return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
       });
-  // If the job is prepared, this node is to have members from the beginning: it waits for StartJob.
+  // If this node is to have members from the beginning, it waits for StartJob. A prepared job may
+  // also have begun without this node, for example because the others took it for dead.
+  const bool begins_here = prepared_.contains(job.job) &&
+                           (!job.configuration || std::ranges::count(job.configuration->members,
+                                                                     id_, &core::Member::node) > 0);
   // The last condition: too many closed jobs are still being torn down. A later call tries again.
   if (!is_running || job.state != wire::JobState::running || !job.give_up_reason.empty() ||
-      find(job.job) || prepared_.contains(job.job) || is_leaving_ || prepared_.is_busy() ||
+      find(job.job) || begins_here || is_leaving_ || prepared_.is_busy() ||
       reaper_->pending_count() >= teardowns_max)
     return;
   if (!join_attempts_.emplace(job.job, now()).second) return;
@@ -50,9 +54,13 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
         }
         ask(address, wire::GetJob{id}, 10s, [this, id, job = *prepared](auto reply) {
           const auto* description = reply ? std::get_if<wire::JobDescription>(&*reply) : nullptr;
-          if (find(id)) return;
+          if (find(id) || !prepared_.contains(id)) return;  // started or stopped meanwhile
           if (description == nullptr || is_leaving_) {
             join_attempts_.erase(id);
+            return drop_preparations(id);
+          }
+          if (description->data_fingerprint != job->data_fingerprint()) {
+            log_for_job(id, "this node does not join: it reads other data than the job's nodes");
             return drop_preparations(id);
           }
           if (auto valid = job->set_history(description->former_deals, description->updates_before);
@@ -196,8 +204,12 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::make_job(
       configuration->coordinator.has_value() !=
           core::keeps_steps_centrally(prepared->options().mode))
     return Error{"the job's configuration does not fit the job"};
+  wire::JobSettings settings = slot->settings;
+  if (const std::string model = prepared->model();
+      !model.empty() && actor::setting_of(settings, "model").empty())
+    settings.emplace_back("model", model);
   return std::make_shared<ClusterJob>(
-      id, id_, slot->settings, slot->client, prepared,
+      id, id_, std::move(settings), slot->client, prepared,
       joined_job_age.value_or(std::chrono::milliseconds{}),
       [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
         send_frames(node, traffic_class, frames);
@@ -253,6 +265,7 @@ void ClusterNode::Impl::tear_down(JobId id) {
 }
 
 void ClusterNode::Impl::destroy_job(JobId id) {
+  evaluations_.forget(id);
   JobPtr job = find(id);
   {
     const std::unique_lock lock{state_mutex_};

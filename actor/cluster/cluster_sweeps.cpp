@@ -80,6 +80,7 @@ void ClusterNode::Impl::expire_records() {
     closed_jobs_.erase(std::ranges::min_element(closed_jobs_, {},
                                                 [](const auto& closed) { return closed.second; }));
   history_.expire(now());
+  evaluations_.expire();
   submissions_.forget_older_than(attempt_retention);
   // A step of a closed job may never return; the reaper then needs another thread for the other
   // closed jobs.

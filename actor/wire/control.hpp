@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "starling/actor/wire/follower_messages.hpp"
 #include "starling/actor/wire/frame.hpp"
 #include "starling/engine/core/council/configuration.hpp"
 #include "starling/engine/core/deals/deal.hpp"
@@ -77,16 +78,6 @@ struct GetJob {
   JobId job = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job); }
 };
-/// Asks for ranges whose primary is a member on the receiver, from `first_range` on.
-struct ReadRanges {
-  JobId job = 0;
-  core::RangeId first_range = 0;
-  /// False: the reply holds the values of the ranges. True: a job can resume from the reply.
-  bool with_optimizer_state = false;
-  static constexpr auto fields(auto& m) {
-    return std::tie(m.job, m.first_range, m.with_optimizer_state);
-  }
-};
 /// Asks the receiver's workers to begin no update for `milliseconds` from now; with 0, to go on.
 struct PauseJob {
   JobId job = 0;
@@ -112,12 +103,6 @@ struct GetLog {
   std::uint64_t from = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.from); }
 };
-/// Asks for what the receiver's workers of a job have done when, from interval number `from` on.
-struct GetTrace {
-  JobId job = 0;
-  std::uint64_t from = 0;
-  static constexpr auto fields(auto& m) { return std::tie(m.job, m.from); }
-};
 /// Ask for the result of a flow and for a count of its work; answered by FlowResult and FlowReport.
 struct GetResult {
   JobId job = 0;
@@ -131,9 +116,10 @@ struct GetFlowReport {
 struct LeaveCluster {};
 /// Asks the receiver to close its connections to the sender. There is no reply.
 struct Disconnect {};
-using RequestBody = std::variant<SubmitJob, PrepareJob, StartJob, GetStatus, GetJob, ReadRanges,
-                                 StopJob, CloseJob, PauseJob, GetLog, LeaveCluster, Disconnect,
-                                 GetJobRecords, GetTrace, GetResult, GetFlowReport>;
+using RequestBody =
+    std::variant<SubmitJob, PrepareJob, StartJob, GetStatus, GetJob, ReadRanges, StopJob, CloseJob,
+                 PauseJob, GetLog, LeaveCluster, Disconnect, GetJobRecords, GetTrace, GetResult,
+                 GetFlowReport, GetJobNotes, EvaluateModel>;
 
 // --- replies ------------------------------------------------------------------------------------
 
@@ -315,17 +301,12 @@ struct JobDescription {
   std::uint64_t updates_before = 0;
   /// The latest deal that a member on the sender's node knows; absent if the job deals no samples.
   std::optional<core::Deal> deal = {};
+  /// actor::PreparedJob::data_fingerprint() on the sender's node.
+  std::uint64_t data_fingerprint = 0;
   static constexpr auto fields(auto& m) {
     return std::tie(m.settings, m.workers, m.configuration, m.age_ms, m.client, m.former_deals,
-                    m.updates_before, m.deal);
+                    m.updates_before, m.deal, m.data_fingerprint);
   }
-};
-/// The reply to ReadRanges.
-struct Ranges {
-  std::vector<core::RangeState> states;
-  /// The number of the range to ask for next; 0 if there are no more.
-  core::RangeId next = 0;
-  static constexpr auto fields(auto& m) { return std::tie(m.states, m.next); }
 };
 struct LogLine {
   /// When the line was logged, by the node's clock: microseconds since 1970, UTC.
@@ -345,33 +326,11 @@ struct LogLines {
 
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.lines, m.next); }
 };
-/// An interval of a worker (actor::Interval), in ns since the job started on its node.
-struct TraceInterval {
-  core::MemberId worker = 0;
-  std::uint64_t from_ns = 0;
-  std::uint64_t duration_ns = 0;
-  core::Step step = 0;
-  std::optional<core::MemberId> awaited = {};
-  std::uint8_t activity = 0;
-  static constexpr auto fields(auto& m) {
-    return std::tie(m.worker, m.from_ns, m.duration_ns, m.step, m.awaited, m.activity);
-  }
-};
-/// The reply to GetTrace. The intervals of a worker are in the order of time.
-struct TraceIntervals {
-  /// The sending node, and the time of this reply, in ns since the job started there.
-  NodeId node = 0;
-  std::uint64_t now_ns = 0;
-  /// The number of the first interval; above GetTrace::from if intervals before it were dropped.
-  std::uint64_t first = 0;
-  std::vector<TraceInterval> intervals;
-  static constexpr auto fields(auto& m) { return std::tie(m.node, m.now_ns, m.first, m.intervals); }
-};
 using core::FlowReport;
 using core::FlowResult;
-using ReplyBody =
-    std::variant<Refused, Done, JobPrepared, NodeStatus, JobDescription, Ranges, LogLines,
-                 JobStarted, JobRecords, TraceIntervals, FlowResult, FlowReport>;
+using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobDescription, Ranges,
+                               LogLines, JobStarted, JobRecords, TraceIntervals, FlowResult,
+                               FlowReport, JobNotes, ModelMetrics>;
 
 /// The requester chooses `number`; the reply has the same.
 struct Request {

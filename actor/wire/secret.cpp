@@ -28,6 +28,12 @@ void free_secret(std::uint8_t* secret) noexcept { sodium_free(secret); }
 
 }  // namespace detail
 
+KeyPair make_key_pair() {
+  KeyPair keys{};
+  crypto_box_keypair(keys.public_key.data(), keys.secret_key.data());
+  return keys;
+}
+
 bool secrets_are_locked() { return all_locked; }
 void wipe(std::string& text) { sodium_memzero(text.data(), text.size()); }
 void wipe(void* bytes, std::size_t size) { sodium_memzero(bytes, size); }

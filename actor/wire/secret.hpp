@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string>
 
+#include "starling/actor/wire/peer.hpp"
+
 namespace starling::wire {
 
 namespace detail {
@@ -60,5 +62,14 @@ class SecretBytes {
 
 /// A CURVE secret key.
 using SecretKey = SecretBytes<32>;
+
+/// A CURVE key pair (https://rfc.zeromq.org/spec/26/): a public and a secret key for Curve25519.
+struct KeyPair {
+  Key public_key;
+  SecretKey secret_key;
+};
+
+/// Makes a new CURVE key pair from the system's random generator.
+[[nodiscard]] KeyPair make_key_pair();
 
 }  // namespace starling::wire

@@ -22,8 +22,8 @@
 #include "starling/actor/fabric/messages.hpp"
 #include "starling/actor/fabric/provider.hpp"
 #include "starling/actor/wire/frame.hpp"
-#include "starling/actor/wire/key_pair.hpp"
 #include "starling/actor/wire/peer.hpp"
+#include "starling/actor/wire/secret.hpp"
 #include "starling/base/result.hpp"
 
 namespace starling::wire {

@@ -163,6 +163,7 @@ class PreparedFlow final : public actor::PreparedJob {
   [[nodiscard]] const actor::JobOptions& options() const override { return options_; }
   [[nodiscard]] std::size_t ranges() const override { return 0; }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
+  [[nodiscard]] std::uint64_t data_fingerprint() const override { return fingerprint_; }
   [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_local_job(
       actor::LocalJobOptions local) const override {
     return actor::make_flow_job(

@@ -6,20 +6,29 @@
 
 #include "starling/actor/cluster/job_name.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/exchange/layout.hpp"
 #include "starling/tools/cluster/flow_preparer.hpp"
+#include "starling/tools/cluster/follow/job_notes.hpp"
 #include "starling/tools/job/keys.hpp"
 #include "starling/tools/job/memory.hpp"
+#include "starling/tools/registry/prediction_metrics.hpp"
 #include "starling/tools/train/checkpoint.hpp"
 #include "starling/tools/train/prepare.hpp"
 
 namespace starling::program {
 namespace {
 
-/// Returns a hash of the data, the resumed state, the model and the number of steps. The settings
-/// of a job may leave the last two to defaults.
-std::uint64_t fingerprint_of(const PreparedRun& prepared) {
-  std::uint64_t hash = program::fingerprint(prepared.data.train) ^
-                       program::fingerprint(prepared.resolved.options.resume);
+/// Returns a hash of the training data and of the test data, over which any node of a job may be
+/// asked to evaluate its model.
+std::uint64_t data_fingerprint_of(const PreparedRun& prepared) {
+  const std::uint64_t hash = program::fingerprint(prepared.data.train);
+  return prepared.data.test ? mix(hash ^ mix(program::fingerprint(*prepared.data.test))) : hash;
+}
+
+/// Returns a hash of the data, whose hash is `data`, the resumed state, the model and the number of
+/// steps. The settings of a job may leave the last two to defaults.
+std::uint64_t fingerprint_of(const PreparedRun& prepared, std::uint64_t data) {
+  std::uint64_t hash = data ^ program::fingerprint(prepared.resolved.options.resume);
   for (const char c : prepared.resolved.model) hash = mix(hash ^ static_cast<unsigned char>(c));
   return mix(hash ^ prepared.resolved.options.job.steps);
 }
@@ -28,14 +37,16 @@ std::uint64_t fingerprint_of(const PreparedRun& prepared) {
 class PreparedTraining final : public actor::PreparedJob {
  public:
   explicit PreparedTraining(PreparedRun prepared)
-      : prepared_(std::move(prepared)), fingerprint_(fingerprint_of(prepared_)) {}
+      : prepared_(std::move(prepared)),
+        data_fingerprint_(data_fingerprint_of(prepared_)),
+        fingerprint_(fingerprint_of(prepared_, data_fingerprint_)),
+        notes_(write_job_notes(prepared_)),
+        layout_(prepared_.model->layout(options())) {}
 
   [[nodiscard]] const actor::JobOptions& options() const override {
     return prepared_.resolved.options.job;
   }
-  [[nodiscard]] std::size_t ranges() const override {
-    return prepared_.model->layout(options()).ranges.size();
-  }
+  [[nodiscard]] std::size_t ranges() const override { return layout_.ranges.size(); }
   [[nodiscard]] std::uint64_t updates_in_checkpoint() const override {
     return prepared_.resolved.updates_before;
   }
@@ -62,16 +73,53 @@ class PreparedTraining final : public actor::PreparedJob {
     return {};
   }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
+  [[nodiscard]] std::uint64_t data_fingerprint() const override { return data_fingerprint_; }
   [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_local_job(
       actor::LocalJobOptions local_options) const override {
     return prepared_.model->make_local_job(prepared_.data.train, prepared_.resolved.options,
                                            std::move(local_options));
   }
+  [[nodiscard]] std::string model() const override { return prepared_.resolved.model; }
+  [[nodiscard]] const std::string& notes() const override { return notes_; }
+  [[nodiscard]] Result<void> check_range(const core::RangeState& state) const override {
+    if (state.range < layout_.ranges.size() && !state.value.rows && state.slots.empty() &&
+        state.ledger.empty() && state.value.count == layout_.ranges[state.range].count &&
+        core::fits(layout_.ranges[state.range], state.value,
+                   element_bytes(prepared_.model->element_type())))
+      return {};
+    return Error{"range " + std::to_string(state.range) + " is not of this model"};
+  }
+  [[nodiscard]] Result<wire::ModelMetrics> evaluate(
+      const wire::EvaluateModel& request) const override {
+    const Evaluator& evaluator = *prepared_.evaluator;
+    wire::ModelMetrics result;
+    if (request.part == wire::DataPart::none) {
+      result.normalised_error = evaluator.normalised_error(request.states);
+      return result;
+    }
+    const bool is_test = request.part == wire::DataPart::test;
+    if (is_test && !evaluator.has_test_data()) return Error{"the job has no test data"};
+    models::Metrics metrics = is_test ? evaluator.on_test_data(request.states)
+                                      : evaluator.on_training_data(request.states);
+    const auto& data = is_test ? *prepared_.data.test : prepared_.data.train;
+    const bool is_known = request.metric.empty() || data.table() == nullptr ||
+                          std::ranges::count(metrics, request.metric, &models::Metric::name) > 0;
+    if (!is_known)
+      if (const auto value = metric_of(
+              prediction_metrics(*prepared_.model, prepared_.weights_in(request.states), data),
+              data.table()->labelling, request.metric))
+        metrics.push_back({request.metric, *value});
+    for (const auto& [name, value] : metrics) result.metrics.emplace_back(name, value);
+    return result;
+  }
 
  private:
   /// Changed by make_initial_values() and set_history().
   mutable PreparedRun prepared_;
+  std::uint64_t data_fingerprint_;
   std::uint64_t fingerprint_;
+  std::string notes_;
+  core::Layout layout_;
 };
 
 }  // namespace

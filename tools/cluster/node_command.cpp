@@ -66,7 +66,7 @@ int leave(std::unique_ptr<actor::ClusterNode> node, std::chrono::milliseconds ha
   const std::size_t running_readers = node->stop_readers();
   node.reset();
   if (running_readers == 0) return code;
-  print_error("the node ends while a job still reads data");
+  print_error("the node ends while a job still reads data or evaluates a model");
   std::_Exit(code);
 }
 

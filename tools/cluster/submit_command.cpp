@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "starling/actor/cluster/job_name.hpp"
 #include "starling/base/input.hpp"
@@ -17,10 +19,12 @@
 #include "starling/tools/cluster/follow/cluster_snapshot.hpp"
 #include "starling/tools/cluster/follow/job_progress.hpp"
 #include "starling/tools/cluster/follow/job_watcher.hpp"
+#include "starling/tools/cluster/follow/node_evaluator.hpp"
 #include "starling/tools/cluster/follow/trace_collector.hpp"
 #include "starling/tools/cluster/job_preparer.hpp"
 #include "starling/tools/cluster/keys/access.hpp"
-#include "starling/tools/job/barrier_notes.hpp"
+#include "starling/tools/cluster/run_on_nodes.hpp"
+#include "starling/tools/files/file_use.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/registry/net_file.hpp"
@@ -29,8 +33,6 @@
 
 namespace starling::program {
 namespace {
-
-constexpr std::chrono::seconds description_timeout{10};
 
 /// Returns `settings` without the options in `removed`: options of this command that are not part
 /// of the job.
@@ -61,10 +63,17 @@ Result<LocalJobSettings> read_locally(const Registry& registry, Settings setting
 
 /// Returns the settings that nodes receive. They include the defaults of the most important
 /// settings that the data do not decide, so that `status` can show them. They have links in place
-/// of `trees:FILE`, because nodes may not have the file. `model` replaces the setting `model`; if
-/// it is empty, nodes choose a model that suits the data.
-wire::JobSettings settings_for_nodes(Settings settings, const Job& job, const std::string& model) {
+/// of `trees:FILE`, and the layers of a net in place of `net:FILE`, because nodes may not have the
+/// file. Without a setting `model`, nodes choose a model that suits the data.
+Result<wire::JobSettings> settings_for_nodes(Settings settings, const Job& job) {
   const actor::JobOptions& options = job.train.job;
+  std::string model = job.model;
+  const auto spec = Spec::parse(job.model);
+  if (const std::string file = spec ? net_file_in(*spec) : std::string{}; !file.empty()) {
+    auto description = read_net_file(file);
+    if (!description) return std::move(description).error().within(location_of(settings, "model"));
+    model = models::print(*description);
+  }
   std::erase_if(settings, [](const Setting& setting) { return setting.key == "model"; });
   if (!model.empty()) settings.push_back({"model", model, "--model"});
   for (Setting& setting : settings)
@@ -91,17 +100,6 @@ KeyDescription flow_key() {
   return {"flow", ValueType::text, "NAME",
           "run a flow of `run` in place of training; `submit --flow NAME --help` lists its flags",
           "Where"};
-}
-
-/// Returns the settings that nodes receive for a job whose data this process does not read, with
-/// the layers of a net in place of `net:FILE`.
-Result<wire::JobSettings> settings_without_data(Settings settings, const Job& job) {
-  const auto spec = Spec::parse(job.model);
-  const std::string file = spec ? net_file_in(*spec) : std::string{};
-  if (file.empty()) return settings_for_nodes(std::move(settings), job, job.model);
-  auto description = read_net_file(file);
-  if (!description) return std::move(description).error().within(location_of(settings, "model"));
-  return settings_for_nodes(std::move(settings), job, models::print(*description));
 }
 
 /// Warns of settings that have no effect with --detach, because no program follows the job. Returns
@@ -157,18 +155,13 @@ std::string kept_job_advice(const EndedJob& ended, bool has_model) {
          "; " + drop;
 }
 
-/// Begins a job that no program follows. Nodes read its data; this process does not, so it may run
-/// on a machine that does not have them.
+/// Begins a job that no program follows.
 Result<int> begin_detached(Access& access, const JobTarget& target, const Settings& settings,
                            const LocalJobSettings& local, const BeginOptions& options) {
   if (auto valid = check_detached(settings, local.job); !valid) return std::move(valid).error();
-  const auto for_nodes = settings_without_data(settings, local.job);
+  const auto for_nodes = settings_for_nodes(settings, local.job);
   if (!for_nodes) return for_nodes.error();
-  if (!options.is_quiet) {
-    const std::span barriers{&local.job.train.job.barrier, 1};
-    warn_of_unused_recheck(barriers, settings);
-    note_full_quorums(barriers, local.job.train.job.workers, settings);
-  }
+  print_barrier_notes(local.job, settings);
   // From here on the job may exist on nodes: a signal stops it in order.
   const GracefulStop graceful_stop{options.is_quiet ? nullptr : stop_message_without_saving};
   const auto begun = begin_job(access, target, *for_nodes, options);
@@ -176,51 +169,56 @@ Result<int> begin_detached(Access& access, const JobTarget& target, const Settin
   return begun->code;
 }
 
-/// Asks the nodes that answered for `snapshot`, one after the other, for the description of a job,
-/// until one sends it. Returns an Error if none does: nodes that do not run the job refuse.
-Result<wire::JobDescription> ask_for_description(Access& access, const ClusterSnapshot& snapshot,
-                                                 wire::JobId id) {
-  Error last{"no node answers"};
-  for (const std::string& address : snapshot.answering_addresses()) {
-    auto description = access.client->ask_for<wire::JobDescription>(address, wire::GetJob{id},
-                                                                    description_timeout);
-    if (description) return description;
-    last = std::move(description).error();
-  }
-  return last;
+/// Returns an Error if there is a checkpoint of another number of updates here than the one from
+/// which the nodes have resumed the job: a checkpoint of the job would replace the one here.
+Result<void> check_resumed(const Job& job, const ResolvedJob& resolved) {
+  const auto updates = job.resume.empty() ? std::nullopt : updates_in(job.resume);
+  if (!updates || *updates == resolved.updates_before) return {};
+  return Error{"--resume: " + job.resume + ": holds another checkpoint on the nodes, after " +
+               print_count(resolved.updates_before, "update") + ", than here, after " +
+               print_count(*updates, "update") + "; valid: the same file on all"};
 }
 
-/// Returns an Error if the nodes have resumed the job from a checkpoint of another number of
-/// updates, or of other deals, than the one that this program has read.
-Result<void> check_resumed(Access& access, const ClusterSnapshot& snapshot, wire::JobId id,
-                           const PreparedRun& ready) {
-  if (ready.job.resume.empty()) return {};
-  const auto description = ask_for_description(access, snapshot, id);
-  if (!description) return description.error();
-  const ResolvedJob& job = ready.resolved;
-  if (description->updates_before == job.updates_before &&
-      description->former_deals == job.options.job.former_deals)
-    return {};
-  return Error{"--resume: " + ready.job.resume + ": holds another checkpoint on the nodes, after " +
-               print_count(description->updates_before, "update") + ", than here, after " +
-               print_count(job.updates_before, "update") + "; valid: the same file on all"};
+/// Waits until a job has begun, because nodes send no notes on it before.
+Result<void> await_begin(Access& access, wire::JobId id) {
+  constexpr std::chrono::milliseconds interval{200};
+  Follower follower{*access.client, access.seed, id};
+  for (auto report = follower.poll(); !report || !report->has_begun; report = follower.poll()) {
+    if (!report) return std::move(report).error();
+    if (!report->failure.empty()) return {};
+    std::this_thread::sleep_for(interval);
+  }
+  return {};
+}
+
+/// Asks all nodes to drop a job that this process has submitted and does not follow.
+void drop(Access& access, wire::JobId id, const std::string& why) {
+  Follower follower{*access.client, access.seed, id};
+  (void)follower.poll();  // learns the addresses of the other nodes
+  follower.close({wire::JobState::failed, why});
 }
 
 /// Follows a job to its end and reports it as `train` does. Then asks the nodes to drop the model
 /// if it was saved, or if the user asked for no file and `on_leave` is `stop_job`; else they keep
 /// it.
-Result<int> follow(Access& access, wire::JobId id, const PreparedRun& ready, MetricsFile metrics,
+Result<int> follow(Access& access, wire::JobId id, RunOnNodes job, MetricsFile metrics,
                    JobWatcher::OnLeave on_leave) {
-  const std::string name = "job " + ready.resolved.name;
-  const std::string attach_call = "`" + program_name() + " attach " + ready.resolved.name;
-  Recorder recorder{ready, std::move(metrics)};
-  Follower follower{*access.client, access.seed, id, ready.resolved.options.job.wait_for_nodes};
+  RecordedRun& run = job.run;
+  const std::string name = "job " + run.resolved.name;
+  const std::string attach_call = "`" + program_name() + " attach " + run.resolved.name;
+  const auto& options = run.resolved.options.job;
+  Follower follower{*access.client, access.seed, id, options.wait_for_nodes};
+  run.evaluator = std::make_shared<const NodeEvaluator>(
+      *access.client, follower,
+      NodeEvaluator::Options{id, run.resolved.test_samples > 0, job.has_normalised_error,
+                             options.until ? options.until->metric : std::string{}});
+  Recorder recorder{run, std::move(metrics)};
   // The first poll asks only the seed node, and learns the others from it. Its result is not shown,
   // because it counts only the seed node's workers.
   (void)follower.poll();
   std::optional<TraceCollector> collector;
-  if (!ready.job.trace.empty()) collector.emplace(*access.client, id);
-  JobWatcher watcher{follower, recorder, ready, on_leave, [&] {
+  if (!run.job.trace.empty()) collector.emplace(*access.client, id);
+  JobWatcher watcher{follower, recorder, run, on_leave, [&] {
                        if (collector) collector->collect(follower.answering_nodes());
                      }};
   const auto end = watcher.run();
@@ -238,13 +236,13 @@ Result<int> follow(Access& access, wire::JobId id, const PreparedRun& ready, Met
     return interrupted_code;
   }
   const EndedJob ended = recorder.end(watcher.outcome(), watcher.workers());
-  const bool must_save = !ready.job.save.empty() || !ready.job.checkpoint.empty();
+  const bool must_save = !run.job.save.empty() || !run.job.checkpoint.empty();
   const bool may_drop = must_save ? ended.is_kept : on_leave == JobWatcher::OnLeave::stop_job;
   if (end == JobWatcher::End::ended && may_drop)
     follower.close(summary_of(ended));
   else if (end == JobWatcher::End::ended)
     print_error(kept_job_advice(ended, !watcher.outcome().model.empty()));
-  return report(ended, ready.job);
+  return report(ended, run.job);
 }
 
 }  // namespace
@@ -276,7 +274,6 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
                                    .must_detach = must_detach,
                                    .is_json = local->job.json,
                                    .is_quiet = local->job.quiet};
-  // Asks the nodes before it loads data, because they answer soon, and loading may take long.
   const auto target = find_target(*access, job);
   if (!target) return target.error();
   if (!*target) return job_failed;
@@ -284,31 +281,40 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   if (!remote_settings) return remote_settings.error();
   if (must_detach)
     return begin_detached(*access, **target, *remote_settings, *local, begin_options);
-  auto ready = prepare(registry, local->settings, job_file);
-  if (!ready) return std::move(ready).error();
-  if (!ready->resume_note.empty()) print_error(ready->resume_note);
+  const auto for_nodes = settings_for_nodes(*remote_settings, local->job);
+  if (!for_nodes) return for_nodes.error();
+  if (auto fit = check_files(registry, local->job, local->settings, job_file); !fit)
+    return std::move(fit).error();
+  print_barrier_notes(local->job, local->settings);
   // The file is emptied once the job has begun: if the nodes refuse the job, the figures of an
   // earlier job stay.
-  auto metrics = MetricsFile::open(ready->job.metrics, true);
+  auto metrics = MetricsFile::open(local->job.metrics, true);
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
   // From here on the job may exist on nodes: a signal stops it in order.
-  const GracefulStop graceful_stop{ready->job.quiet ? nullptr : stop_message_without_saving};
-  const auto begun = begin_job(
-      *access, **target, settings_for_nodes(*remote_settings, ready->job, ready->model->print()),
-      begin_options);
+  const GracefulStop graceful_stop{local->job.quiet ? nullptr : stop_message_without_saving};
+  const auto begun = begin_job(*access, **target, *for_nodes, begin_options);
   if (!begun) return begun.error();
   if (!begun->job) return begun->code;
-  if (auto same = check_resumed(*access, (*target)->snapshot, begun->job->job, *ready); !same) {
-    print_error(same.error().message);
-    Follower follower{*access->client, access->seed, begun->job->job};
-    (void)follower.poll();  // learns the addresses of the other nodes
-    follower.close({wire::JobState::failed, same.error().message});
+  const wire::JobId id = begun->job->job;
+  const bool is_resumed = !local->job.resume.empty();
+  auto described = describe_run_on_nodes(*access, (*target)->snapshot, id, local->job,
+                                         local->settings, is_resumed);
+  if (!described || !*described) {
+    drop(*access, id, "the program that submitted it cannot follow it");
+    if (!described) return std::move(described).error();
     return job_failed;
   }
-  if (ready->job.resume.empty()) metrics->clear();
-  ready->resolved.id = std::to_string(begun->job->job);
-  ready->resolved.name = begun->job->name;
-  return follow(*access, begun->job->job, *ready, *std::move(metrics),
+  RecordedRun& run = (*described)->run;
+  if (auto same = check_resumed(local->job, run.resolved); !same) {
+    print_error(same.error().message);
+    drop(*access, id, same.error().message);
+    return job_failed;
+  }
+  if (!run.resume_note.empty()) print_error(run.resume_note);
+  if (!is_resumed) metrics->clear();
+  run.resolved.id = std::to_string(id);
+  run.resolved.name = begun->job->name;
+  return follow(*access, id, **std::move(described), *std::move(metrics),
                 JobWatcher::OnLeave::stop_job);
 }
 
@@ -340,48 +346,46 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   auto& [access, snapshot, id] = **chosen;
   const JobSnapshot& seen = snapshot.jobs.at(id);
   if (seen.is_flow()) return attach_flow(registry, access, id, seen, settings);
-  // Printed before data is loaded, which may take long.
   Display{!location_of(settings, "quiet").empty()}.show(
       "follows job " + seen.name + " (" + actor::summary_of(seen.settings) +
       "): " + progress_text(seen, utc_now_us() / 1000));
   auto known = from_wire(seen.settings);
   if (!known) return std::move(known).error();
-  // The job does not resume from the file of `resume` here, because a later checkpoint of the job,
-  // which has the same scaling, may have replaced it. The file of `init` is read here, because its
-  // model says how the test data are scaled. A follower starts no own actors, and its program may
-  // not have them.
-  const bool has_init = !location_of(*known, "init").empty();
-  std::vector<models::FormerDeal> former_deals;
-  const std::string resume = text_of(*known, "resume");
-  if (!resume.empty()) {
-    auto description = ask_for_description(access, snapshot, id);
-    if (!description) {
-      print_error("job " + seen.name + ": " + description.error().message);
-      return job_failed;
-    }
-    former_deals = std::move(description->former_deals);
-  }
-  std::erase_if(*known, [&](const Setting& setting) {
-    return setting.key == "resume" || setting.key == "actors" ||
-           (setting.key == "trust-file" && !has_init);
+  // The nodes alone read these files. A follower starts no own actors, and its program may not have
+  // them.
+  const bool is_resumed = !location_of(*known, "resume").empty();
+  const std::vector<FileUse> read_by_nodes{{"the job's init", text_of(*known, "init")}};
+  std::erase_if(*known, [](const Setting& setting) {
+    return setting.key == "resume" || setting.key == "init" || setting.key == "trust-file" ||
+           setting.key == "actors";
   });
   auto own_options = connection_options("");
   own_options.push_back(job_key(""));
   const auto job =
       read_locally(registry, override_settings(*std::move(known), without(own_options, settings)));
   if (!job) return job.error();
-  auto ready = prepare(registry, job->settings, "", resume);
-  if (!ready) return std::move(ready).error();
-  if (auto valid = models::check_deals(former_deals, ready->resolved.train_samples); !valid)
-    return std::move(valid).error().within("the job's description");
-  ready->resolved.options.job.former_deals = std::move(former_deals);
-  auto metrics = MetricsFile::open(ready->job.metrics, true);
+  if (auto fit = check_files(registry, job->job, job->settings, ""); !fit)
+    return std::move(fit).error();
+  for (const char* key : {"save", "checkpoint", "report", "trace", "metrics"})
+    if (const FileUse use{location_of(settings, key), text_of(settings, key)}; !use.path.empty())
+      if (auto free = check_no_conflict(use, read_by_nodes); !free) return std::move(free).error();
+  print_barrier_notes(job->job, job->settings);
+  if (seen.state() == wire::JobState::preparing)
+    if (auto begun = await_begin(access, id); !begun) {
+      print_error("job " + seen.name + ": " + begun.error().message);
+      return job_failed;
+    }
+  auto described = describe_run_on_nodes(access, snapshot, id, job->job, job->settings, is_resumed);
+  if (!described) return std::move(described).error();
+  if (!*described) return job_failed;
+  RecordedRun& run = (*described)->run;
+  auto metrics = MetricsFile::open(run.job.metrics, true);
   if (!metrics) return std::move(metrics).error().within(location_of(settings, "metrics"));
-  ready->resolved.id = std::to_string(id);
-  ready->resolved.name = seen.name;
-  ready->resolved.updates_before = seen.updates_before;
+  run.resolved.id = std::to_string(id);
+  run.resolved.name = seen.name;
   const GracefulStop graceful_stop{nullptr};
-  return follow(access, id, *ready, *std::move(metrics), JobWatcher::OnLeave::leave_running);
+  return follow(access, id, **std::move(described), *std::move(metrics),
+                JobWatcher::OnLeave::leave_running);
 }
 
 }  // namespace starling::program

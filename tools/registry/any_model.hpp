@@ -54,9 +54,10 @@ struct ModelOnDevice {
   std::string note = {};
 };
 
-class AnyModel {
+/// The part of a model that its files, and programs that follow its job, need to know.
+class ModelDescription {
  public:
-  virtual ~AnyModel() = default;
+  virtual ~ModelDescription() = default;
 
   /// Returns the text of `--model` that makes an equal model for the same data.
   [[nodiscard]] virtual std::string print() const = 0;
@@ -69,7 +70,13 @@ class AnyModel {
   [[nodiscard]] virtual bool learns_by_gradients() const { return true; }
   /// Returns how a job divides the parameters into ranges.
   [[nodiscard]] virtual core::Layout layout(const actor::JobOptions& job) const = 0;
+  /// Joins the values of a job's ranges to the parameter vector.
+  [[nodiscard]] virtual Weights collect(const actor::JobOptions& job,
+                                        std::span<const core::RangeState> states) const = 0;
+};
 
+class AnyModel : public ModelDescription {
+ public:
   /// Returns an Error with the reason if the model cannot learn from data of this type or shape.
   /// The functions below require data for which there is no Error.
   [[nodiscard]] virtual Result<void> accepts(const AnyData& data) const = 0;
@@ -118,9 +125,6 @@ class AnyModel {
   [[nodiscard]] virtual std::optional<double> normalised_error(const Weights& w,
                                                                const AnyData& data,
                                                                std::uint64_t seed) const = 0;
-  /// Joins the values of a job's ranges to the parameter vector.
-  [[nodiscard]] virtual Weights collect(const actor::JobOptions& job,
-                                        std::span<const core::RangeState> states) const = 0;
 };
 
 }  // namespace starling::program

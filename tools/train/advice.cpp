@@ -8,6 +8,7 @@
 #include <set>
 
 #include "starling/base/text.hpp"
+#include "starling/tools/train/recorder.hpp"
 
 namespace starling::program {
 namespace {
@@ -60,16 +61,15 @@ double loss_at_step(const LossCurve& losses, double step) {
 }
 
 /// Returns suggestions for a model that is no better than the baseline.
-std::string suggest_changes(const PreparedRun& ready) {
-  const models::Table* table = ready.data.train.table();
-  const models::Recipe recipe = ready.model->recipe();
-  const bool is_scaled = ready.job.data.scale.value_or(models::Scale::none) != models::Scale::none;
+std::string suggest_changes(const RecordedRun& run) {
+  const auto& table = run.notes.shape;
+  const models::Recipe recipe = run.description->recipe();
+  const bool is_scaled = run.job.data.scale.value_or(models::Scale::none) != models::Scale::none;
   std::string text;
   if (!is_scaled && recipe.standardises) text += "--scale standard, ";
-  text +=
-      "another --optimizer or rate (now " + models::print(ready.resolved.options.optimizer) + ")";
+  text += "another --optimizer or rate (now " + models::print(run.resolved.options.optimizer) + ")";
   const bool is_linear = recipe.decays_rate;  // only linear built-in models decay it
-  if (table != nullptr && is_linear)
+  if (table && is_linear)
     text += fmt::format(", a model of more layers like --model mlp:{}-64-{}", table->features(),
                         std::max<std::size_t>(1, table->classes()));
   return text;
@@ -115,13 +115,11 @@ std::string odd_labels_hint(const std::string& source, const AnyData& data) {
   return is_odd ? label_reading_hint(source, data) : std::string{};
 }
 
-std::vector<std::string> find_advice(const PreparedRun& ready, const models::Metrics& test,
+std::vector<std::string> find_advice(const RecordedRun& run, const models::Metrics& test,
                                      const LossCurve& losses) {
-  const auto baseline =
-      ready.data.test ? baseline_of(ready.data.train, *ready.data.test) : std::nullopt;
+  const auto& [baseline, labels_hint] = run.data_advice;
   std::vector<std::string> advice;
-  if (std::string hint = odd_labels_hint(ready.job.data.data, ready.data.train); !hint.empty())
-    advice.push_back(std::move(hint));
+  if (!labels_hint.empty()) advice.push_back(labels_hint);
   if (!baseline) return advice;
   const auto& [name, baseline_value] = baseline->figure;
   const auto figure = std::ranges::find(test, name, &models::Metric::name);
@@ -135,7 +133,7 @@ std::vector<std::string> find_advice(const PreparedRun& ready, const models::Met
                     is_classification ? "the commonest class" : "the mean",
                     is_classification ? fmt::format("accuracy {:.1f} %", 100 * baseline_value)
                                       : fmt::format("mse {:.4g}", baseline_value),
-                    suggest_changes(ready)));
+                    suggest_changes(run)));
   if (losses.size() < 3) return advice;
   const auto& [last_step, last_loss] = losses.back();
   const double earlier_loss = loss_at_step(losses, 0.8 * last_step);
@@ -144,11 +142,10 @@ std::vector<std::string> find_advice(const PreparedRun& ready, const models::Met
         "the test loss was still falling, from {:.3g} to {:.3g} over the last fifth; try more, "
         "like {}",
         earlier_loss, last_loss,
-        ready.job.epochs
-            ? fmt::format(
-                  "--epochs {:.0f}",
-                  std::ceil(2 * last_step / static_cast<double>(ready.resolved.steps_per_epoch)))
-            : fmt::format("--steps {:.0f}", 2 * last_step)));
+        run.job.epochs ? fmt::format("--epochs {:.0f}",
+                                     std::ceil(2 * last_step /
+                                               static_cast<double>(run.resolved.steps_per_epoch)))
+                       : fmt::format("--steps {:.0f}", 2 * last_step)));
   return advice;
 }
 

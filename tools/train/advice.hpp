@@ -7,9 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "starling/tools/train/recorder.hpp"
+#include "starling/models/model.hpp"
+#include "starling/tools/registry/any_data.hpp"
 
 namespace starling::program {
+
+struct RecordedRun;
 
 /// The figures of a model that makes the same prediction for every sample: the commonest class of
 /// the training data, or its mean target.
@@ -25,11 +28,19 @@ struct Baseline {
 /// a table or has no rows.
 [[nodiscard]] std::optional<Baseline> baseline_of(const AnyData& train, const AnyData& test);
 
+/// The part of a job's data that advice depends on.
+struct DataAdvice {
+  /// The figures to beat; absent if the data are no tables, or without test data.
+  std::optional<Baseline> baseline = std::nullopt;
+  /// The result of odd_labels_hint().
+  std::string labels_hint = {};
+};
+
 /// Pairs of the workers' mean step and the test loss, in the order of the steps.
 using LossCurve = std::vector<std::pair<double, double>>;
 
 /// Returns one sentence for each piece of advice. `test` holds the metrics at the end of the job.
-[[nodiscard]] std::vector<std::string> find_advice(const PreparedRun& ready,
+[[nodiscard]] std::vector<std::string> find_advice(const RecordedRun& run,
                                                    const models::Metrics& test,
                                                    const LossCurve& losses);
 

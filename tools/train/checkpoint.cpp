@@ -222,7 +222,7 @@ States states_for(const core::Layout& from, const core::Layout& to, const States
 }  // namespace
 
 JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
-                            const AnyData& train) {
+                            std::optional<std::uint64_t> train_hash) {
   const auto& options = job.options;
   const auto text = [](const auto& value) { return value ? std::to_string(*value) : "none"; };
   return {
@@ -232,7 +232,7 @@ JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
       {"scale", request.scale ? print(*request.scale) : "none"},
       // Stands before all settings whose defaults depend on the data, so that an error names the
       // data.
-      {"content", train.table() != nullptr ? std::to_string(fingerprint(train)) : request.data},
+      {"content", train_hash ? std::to_string(*train_hash) : request.data},
       {"model", job.model},
       {"dtype", print(job.element_type)},
       {"optimizer", models::print(options.optimizer)},
@@ -266,7 +266,7 @@ std::uint64_t fingerprint(const States& states) {
 }
 
 Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
-                              const AnyModel& model, const ResolvedJob& job,
+                              const ModelDescription& model, const ResolvedJob& job,
                               const JobIdentity& identity, const States& states,
                               std::uint64_t updates) {
   const auto& options = job.options;
@@ -347,6 +347,15 @@ Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& mode
   checkpoint->states = has_floats ? states_for<float>(from, to, checkpoint->states, slot_count)
                                   : states_for<double>(from, to, checkpoint->states, slot_count);
   return checkpoint;
+}
+
+std::optional<std::uint64_t> updates_in(const std::string& path) {
+  const auto file = safetensors::read(path);
+  if (!file) return std::nullopt;
+  const auto text = file->metadata.find(metadata_key(updates_key));
+  if (text == file->metadata.end()) return std::nullopt;
+  const auto updates = parse_count(text->second);
+  return updates ? std::optional{*updates} : std::nullopt;
 }
 
 }  // namespace starling::program

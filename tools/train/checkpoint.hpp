@@ -13,6 +13,8 @@
 /// (models::FormerDeal).
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,10 +33,10 @@ namespace starling::program {
 using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the identity of a job. `request` is its data request with the scale that was chosen, and
-/// `train` its training data. The rows of a table identify the data, not the path from which they
-/// were read. The test data does not count.
+/// `train_hash` that of its model's notes. The rows of a table identify the data, not the path from
+/// which they were read. The test data does not count.
 [[nodiscard]] JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
-                                          const AnyData& train);
+                                          std::optional<std::uint64_t> train_hash);
 
 /// Returns a hash of the states from which a job resumes; 0 if there are none.
 [[nodiscard]] std::uint64_t fingerprint(const std::vector<core::RangeState>& states);
@@ -42,7 +44,7 @@ using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 /// Replaces the file `path` as a whole, or leaves it as it was. `updates` is the number of updates
 /// of all workers, present and former, that `states` contain.
 [[nodiscard]] Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
-                                            const AnyModel& model, const ResolvedJob& job,
+                                            const ModelDescription& model, const ResolvedJob& job,
                                             const JobIdentity& identity,
                                             const std::vector<core::RangeState>& states,
                                             std::uint64_t updates);
@@ -67,5 +69,9 @@ struct Checkpoint {
                                                  const ResolvedJob& job,
                                                  const JobIdentity& identity,
                                                  Trust trust = Trust::checked);
+
+/// Returns Checkpoint::updates of the file, without the checks of read_checkpoint(). Returns
+/// nothing if the file cannot be read, or if it is older than this number.
+[[nodiscard]] std::optional<std::uint64_t> updates_in(const std::string& path);
 
 }  // namespace starling::program

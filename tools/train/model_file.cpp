@@ -8,6 +8,7 @@
 
 #include "starling/base/memory.hpp"
 #include "starling/base/text.hpp"
+#include "starling/models/net/layers/shape.hpp"
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/registry/built_in.hpp"
@@ -31,6 +32,8 @@ void add_shape(Metadata& metadata, const models::Table& table) {
   metadata["classes"] = std::to_string(table.classes());
   metadata["sparse"] = table.is_sparse() ? "true" : "false";
   if (table.is_sparse()) metadata["first_index"] = std::to_string(table.first_index);
+  if (!table.image.empty() && table.features() <= models::volume_max)
+    metadata["image"] = models::print_shape(table.image);
   metadata["first_label"] = print_number(static_cast<double>(table.labelling.first_label));
   metadata["signed_labels"] = table.labelling.is_signed ? "true" : "false";
   metadata["target_shift"] = print_number(static_cast<double>(table.labelling.shift));
@@ -58,6 +61,7 @@ class MetadataReader {
   bool flag(const char* key) { return text(key) == "true"; }
   std::vector<std::string> names(const char* key) { return read(key, parse_names(text(key))); }
   models::Encoding encoding(const char* key) { return read(key, parse_encoding(text(key))); }
+  models::Shape shape(const char* key) { return read(key, models::parse_shape(text(key))); }
   models::Scale scale(const char* key) { return read(key, models::parse_scale(text(key))); }
   ElementType type(const char* key) { return read(key, parse_element_type(text(key))); }
 
@@ -100,6 +104,9 @@ models::Table read_shape(MetadataReader& reader) {
                      .is_signed = reader.flag("signed_labels")};
   if (reader.has("first_index")) table.first_index = reader.count("first_index");
   if (table.first_index > 1) reader.refuse("has a first_index above 1");
+  if (reader.has("image")) table.image = reader.shape("image");
+  if (!table.image.empty() && (table.image.size() != 3 || models::volume(table.image) != features))
+    reader.refuse("has an image that does not make its features");
   // Files of versions without `scale` do not have these keys.
   if (reader.has("target_shift")) {
     table.labelling.shift = static_cast<float>(reader.number("target_shift"));
@@ -239,15 +246,17 @@ Metadata to_metadata(const ModelNotes& notes) {
   return metadata;
 }
 
-std::vector<safetensors::View> to_tensors(const ModelNotes& notes, const AnyModel& model,
+std::vector<safetensors::View> scaling_tensors(const ModelNotes& notes) {
+  if (!notes.shape || notes.shape->scaling.shift.empty()) return {};
+  const models::Scaling& scaling = notes.shape->scaling;
+  const std::vector<std::uint64_t> shape{scaling.shift.size()};
+  return {safetensors::view<float>(shift_name, shape, scaling.shift),
+          safetensors::view<float>(divisor_name, shape, scaling.divisor)};
+}
+
+std::vector<safetensors::View> to_tensors(const ModelNotes& notes, const ModelDescription& model,
                                           const Weights& w) {
-  std::vector<safetensors::View> tensors;
-  if (notes.shape && !notes.shape->scaling.shift.empty()) {
-    const models::Scaling& scaling = notes.shape->scaling;
-    const std::vector<std::uint64_t> shape{scaling.shift.size()};
-    tensors.push_back(safetensors::view<float>(shift_name, shape, scaling.shift));
-    tensors.push_back(safetensors::view<float>(divisor_name, shape, scaling.divisor));
-  }
+  auto tensors = scaling_tensors(notes);
   std::size_t at = 0;
   for (const auto& parameter : model.parameters()) {
     const std::size_t size = parameter.size();
@@ -262,8 +271,8 @@ std::vector<safetensors::View> to_tensors(const ModelNotes& notes, const AnyMode
   return tensors;
 }
 
-Result<void> save_model(const std::string& path, const ModelNotes& notes, const AnyModel& model,
-                        const Weights& w) {
+Result<void> save_model(const std::string& path, const ModelNotes& notes,
+                        const ModelDescription& model, const Weights& w) {
   return safetensors::write(path, to_metadata(notes), to_tensors(notes, model, w));
 }
 
@@ -273,9 +282,18 @@ Result<StoredModel> read_model(const std::string& path, Trust trust) {
   if (trust == Trust::checked && !file->has_checksum)
     return Error{path + ": has no checksum ('crc32' in its metadata), so nobody can tell whether " +
                  "it is damaged; valid: a file that " + program_name() + " wrote, or --trust-file"};
-  MetadataReader reader{path, file->metadata};
-  StoredModel stored{.path = path, .notes = {}, .file = {}};
-  ModelNotes& notes = stored.notes;
+  auto notes = notes_in(path, *file);
+  if (!notes) return std::move(notes).error();
+  StoredModel stored{.path = path, .notes = *std::move(notes), .file = *std::move(file)};
+  // Files of versions in which linear models had no intercept by default hold no bias.
+  if (stored.notes.model == "linear" && stored.file.find("bias") == nullptr)
+    stored.notes.model = "linear:bias=0";
+  return stored;
+}
+
+Result<ModelNotes> notes_in(const std::string& path, const safetensors::File& file) {
+  MetadataReader reader{path, file.metadata};
+  ModelNotes notes;
   notes.model = reader.text("model");
   notes.element_type = reader.type("dtype");
   notes.data.data = reader.text("data");
@@ -288,12 +306,9 @@ Result<StoredModel> read_model(const std::string& path, Trust trust) {
   if (reader.has("train_hash")) notes.train_hash = reader.count("train_hash");
   if (auto done = reader.finish(); !done) return std::move(done).error();
   if (notes.shape)
-    if (auto scaling = read_scaling(path, *file, *notes.shape); !scaling)
+    if (auto scaling = read_scaling(path, file, *notes.shape); !scaling)
       return std::move(scaling).error();
-  stored.file = *std::move(file);
-  // Files of versions in which linear models had no intercept by default hold no bias.
-  if (notes.model == "linear" && stored.file.find("bias") == nullptr) notes.model = "linear:bias=0";
-  return stored;
+  return notes;
 }
 
 Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model) {

@@ -50,11 +50,12 @@ struct ModelNotes {
 /// Returns the file's tensors: one for each parameter, as views into `w`, and those of the
 /// features' scaling, as views into `notes`.
 [[nodiscard]] std::vector<safetensors::View> to_tensors(const ModelNotes& notes,
-                                                        const AnyModel& model, const Weights& w);
+                                                        const ModelDescription& model,
+                                                        const Weights& w);
 
 /// Replaces `path` as a whole or leaves it as it was.
 [[nodiscard]] Result<void> save_model(const std::string& path, const ModelNotes& notes,
-                                      const AnyModel& model, const Weights& w);
+                                      const ModelDescription& model, const Weights& w);
 
 /// The content of a model file. model_in() makes the model.
 struct StoredModel {
@@ -65,6 +66,13 @@ struct StoredModel {
 
 /// Which files read_model() accepts: only those with a checksum, so that damage is noticed, or any.
 enum class Trust { checked, any };
+
+/// Returns the notes that `file`, which errors call `path`, has in its metadata and in the tensors
+/// of the scaling. Refuses metadata that to_metadata() does not write.
+[[nodiscard]] Result<ModelNotes> notes_in(const std::string& path, const safetensors::File& file);
+
+/// Returns the tensors of the features' scaling, as views into `notes`; none without a scaling.
+[[nodiscard]] std::vector<safetensors::View> scaling_tensors(const ModelNotes& notes);
 
 /// Reads a model file. Refuses a damaged file, and metadata that save_model() would not write.
 [[nodiscard]] Result<StoredModel> read_model(const std::string& path, Trust trust);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/registry/net_file.hpp"
 #include "starling/tools/registry/prediction_metrics.hpp"
+#include "starling/tools/train/advice.hpp"
 #include "starling/tools/train/checkpoint.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/html_report.hpp"
@@ -28,28 +30,6 @@
 
 namespace starling::program {
 namespace {
-
-/// Refuses an output that cannot be written, or that would overwrite an input or another output.
-/// The job's checkpoint may overwrite the one from which the job resumes.
-Result<void> check_files(const Registry& registry, const Job& job, const Settings& settings,
-                         const std::string& job_file) {
-  auto taken = input_files(registry, job, settings, job_file);
-  const auto claim = [&](const char* key, const std::string& path, auto check) -> Result<void> {
-    const FileUse use{location_of(settings, key), path};
-    if (path.empty()) return {};
-    if (auto free = check_no_conflict(use, taken); !free) return free;
-    taken.push_back(use);
-    if (auto writable = check(path); !writable)
-      return std::move(writable).error().within(use.location);
-    return {};
-  };
-  if (auto free = claim("checkpoint", job.checkpoint, check_writable); !free) return free;
-  taken.push_back({location_of(settings, "resume"), job.resume});
-  if (auto free = claim("save", job.save, check_writable); !free) return free;
-  if (auto free = claim("report", job.report, check_report); !free) return free;
-  if (auto free = claim("trace", job.trace, check_writable); !free) return free;
-  return claim("metrics", job.metrics, MetricsFile::check);
-}
 
 /// Puts the location of a key before an error, if the key was set.
 Error with_location(Error error, const Settings& settings, const char* key) {
@@ -102,9 +82,9 @@ Result<std::shared_ptr<const AnyModel>> make_job_model(const Registry& registry,
 
 /// Converts epochs to steps and sets the options that depend on the data and the model, so that
 /// reports show the values that are used.
-actor::TrainOptions fill_in_options(const Job& job, const AnyData& train, const AnyModel& model) {
+actor::TrainOptions fill_in_options(const Job& job, std::uint64_t samples,
+                                    const ModelDescription& model) {
   actor::TrainOptions options = job.train;
-  const auto samples = train.size();
   if (job.epochs) {
     auto steps = actor::steps_in_epochs(*job.epochs, options, samples);
     options.epochs = job.epochs;
@@ -176,29 +156,24 @@ Result<void> set_target_metric(PreparedRun& ready) {
   return {};
 }
 
-/// Refuses `patience` and `keep best` if evaluations have no test loss.
-Result<void> check_selection(const PreparedRun& ready) {
-  const Job& job = ready.job;
-  const char* key = job.patience > 0 ? "patience" : job.keep == Keep::best ? "keep" : nullptr;
-  if (key == nullptr) return {};
-  const std::string needs = std::string{key} + ": needs ";
-  if (!ready.data.test) return Error{needs + "test data; valid: --test SOURCE"};
-  if (!has(ready.model->metrics_of_one_sample(*ready.data.test), "loss"))
-    return Error{needs + "a model with a metric loss; " + ready.model->print() + " has none"};
-  return {};
+/// Refuses `patience` and `keep best` if evaluations have no test loss. `test` may be null.
+Result<void> check_selection(const Job& job, const AnyModel& model, const AnyData* test) {
+  if (job.patience == 0 && job.keep != Keep::best) return {};
+  const bool has_loss = test != nullptr && has(model.metrics_of_one_sample(*test), "loss");
+  return check_test_loss(job, model.print(), test != nullptr, has_loss);
 }
 
 /// Reads the checkpoint from which the job resumes, for its scaling. The job must use that scaling
 /// instead of computing it from the data, because it may come from the `--init` model of the job
-/// that wrote the checkpoint. Returns nothing if the job has another scaling.
-Result<std::optional<StoredModel>> read_checkpoint_scaling(const std::string& path, Trust trust,
-                                                           const Job& job, const AnyModel& model,
-                                                           const AnyData& train) {
-  auto stored = read_model(path, trust);
-  if (!stored) return std::move(stored).error();
-  if (stored->notes.data.scale != job.data.scale) return std::optional<StoredModel>{};
-  if (auto fits = check_init(*stored, model, train); !fits) return std::move(fits).error();
-  return std::optional{*std::move(stored)};
+/// that wrote the checkpoint. Returns nothing if the job resumes from none, if the job has another
+/// scaling, or if the file is not valid: resume_job() says then what is wrong with it.
+std::optional<StoredModel> read_checkpoint_scaling(const Job& job, const AnyModel& model,
+                                                   const AnyData& train) {
+  if (job.resume.empty()) return std::nullopt;
+  auto stored = read_model(job.resume, job.accepts_missing_checksum ? Trust::any : Trust::checked);
+  if (!stored || stored->notes.data.scale != job.data.scale || !check_init(*stored, model, train))
+    return std::nullopt;
+  return *std::move(stored);
 }
 
 /// Sets the job's initial states to those of its checkpoint. Refuses a checkpoint in which all
@@ -227,6 +202,69 @@ Result<void> resume_job(PreparedRun& ready, const Settings& settings) {
 }
 
 }  // namespace
+
+Result<void> check_files(const Registry& registry, const Job& job, const Settings& settings,
+                         const std::string& job_file) {
+  auto taken = input_files(registry, job, settings, job_file);
+  const auto claim = [&](const char* key, const std::string& path, auto check) -> Result<void> {
+    const FileUse use{location_of(settings, key), path};
+    if (path.empty()) return {};
+    if (auto free = check_no_conflict(use, taken); !free) return free;
+    taken.push_back(use);
+    if (auto writable = check(path); !writable)
+      return std::move(writable).error().within(use.location);
+    return {};
+  };
+  if (auto free = claim("checkpoint", job.checkpoint, check_writable); !free) return free;
+  taken.push_back({location_of(settings, "resume"), job.resume});
+  if (auto free = claim("save", job.save, check_writable); !free) return free;
+  if (auto free = claim("report", job.report, check_report); !free) return free;
+  if (auto free = claim("trace", job.trace, check_writable); !free) return free;
+  return claim("metrics", job.metrics, MetricsFile::check);
+}
+
+void print_barrier_notes(const Job& job, const Settings& settings) {
+  if (job.quiet) return;
+  const std::span barriers{&job.train.job.barrier, 1};
+  warn_of_unused_recheck(barriers, settings);
+  note_full_quorums(barriers, job.train.job.workers, settings);
+}
+
+void print_batch_note(const Job& job, const ResolvedJob& resolved, const Settings& settings) {
+  const std::string location = location_of(settings, "batch");
+  if (job.quiet || location.empty() || resolved.options.batch >= job.train.batch) return;
+  print_error(location + ": " +
+              (job.train.dynamic_batches ? "all workers together have " : "a worker's share is ") +
+              print_count(resolved.options.batch, "sample") + ", so batches are no larger");
+}
+
+ResolvedJob resolve_job(const Job& job, const Settings& settings, const ModelDescription& model,
+                        const DataSize& data) {
+  ResolvedJob resolved{.options = fill_in_options(job, data.train_samples, model),
+                       .data = job.data.data,
+                       .data_shape = data.description,
+                       .model = model.print(),
+                       .learns_by_gradients = model.learns_by_gradients(),
+                       .element_type = model.element_type(),
+                       .train_samples = data.train_samples,
+                       .test_samples = data.test_samples};
+  resolved.short_model = short_name(job.model, resolved.model);
+  if (job.data.scale.value_or(models::Scale::none) != models::Scale::none)
+    resolved.scale = print(*job.data.scale);
+  resolved.has_default_schedule =
+      apply_recipe(model.recipe(), resolved.options, settings, resolved.train_samples);
+  resolved.steps_per_epoch = actor::steps_per_epoch(resolved.options, resolved.train_samples);
+  return resolved;
+}
+
+Result<void> check_test_loss(const Job& job, const std::string& model, bool has_test_data,
+                             bool has_loss) {
+  const char* key = job.patience > 0 ? "patience" : job.keep == Keep::best ? "keep" : nullptr;
+  if (key == nullptr || has_loss) return {};
+  const std::string needs = std::string{key} + ": needs ";
+  return Error{has_test_data ? needs + "a model with a metric loss; " + model + " has none"
+                             : needs + "test data; valid: --test SOURCE"};
+}
 
 Result<void> check_hand_ins(const AnyModel& model, const barrier::Barrier& barrier,
                             bool dynamic_batches) {
@@ -270,16 +308,12 @@ bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
 }
 
 Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
-                            const std::string& job_file, const std::string& scaling_file) {
+                            const std::string& job_file) {
   auto job = make_job(settings, registry);
   if (!job) return std::move(job).error();
   if (auto fit = check_files(registry, *job, settings, job_file); !fit)
     return std::move(fit).error();
-  if (!job->quiet) {
-    const std::span barriers{&job->train.job.barrier, 1};
-    warn_of_unused_recheck(barriers, settings);
-    note_full_quorums(barriers, job->train.job.workers, settings);
-  }
+  print_barrier_notes(*job, settings);
   std::optional<StoredModel> init;
   if (!job->init.empty()) {
     auto stored = read_init(*job);
@@ -305,44 +339,25 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
                  "; valid: steps, seconds or until"};
   const models::Recipe recipe = (*model)->recipe();
   job->data.scale = scale_of(registry, job->data, recipe, data->train);
-  // Until the data is scaled, `init` is the checkpoint if the job resumes from one. resume_job()
-  // says what is wrong with a file that cannot be resumed from.
-  const std::string& checkpoint = scaling_file.empty() ? job->resume : scaling_file;
-  if (!checkpoint.empty()) init.reset();
-  // A program that follows a job needs the file for its scaling only.
-  if (!checkpoint.empty() && (scaling_file.empty() || job->data.scale != models::Scale::none)) {
-    const bool is_any = !scaling_file.empty() || job->accepts_missing_checksum;
-    auto scaling = read_checkpoint_scaling(checkpoint, is_any ? Trust::any : Trust::checked, *job,
-                                           **model, data->train);
-    if (!scaling && !scaling_file.empty()) return std::move(scaling).error().within("--resume");
-    init = scaling ? *std::move(scaling) : std::nullopt;
+  {
+    const auto checkpoint = read_checkpoint_scaling(*job, **model, data->train);
+    const StoredModel* scaled_like = checkpoint ? &*checkpoint : init ? &*init : nullptr;
+    data = scaled_like != nullptr ? scale_like_stored(*scaled_like, *std::move(data))
+                                  : scale_data(*job->data.scale, *std::move(data));
   }
-  data = init ? scale_like_stored(*init, *std::move(data))
-              : scale_data(*job->data.scale, *std::move(data));
-  if (!checkpoint.empty()) init.reset();
   if (!data) return add_location(std::move(data).error(), settings);
   for (const AnyData* part : {&data->train, data->test ? &*data->test : nullptr})
     if (part != nullptr)
       if (auto fits = (*model)->accepts(*part); !fits)
         return with_location(std::move(fits).error(), settings, "scale");
-  ResolvedJob resolved{.options = fill_in_options(*job, data->train, **model),
-                       .data = job->data.data,
-                       .data_shape = describe(data->train),
-                       .model = (*model)->print(),
-                       .learns_by_gradients = (*model)->learns_by_gradients(),
-                       .element_type = (*model)->element_type(),
-                       .train_samples = data->train.size(),
-                       .test_samples = data->test ? data->test->size() : 0};
-  resolved.short_model = short_name(job->model, resolved.model);
+  ResolvedJob resolved =
+      resolve_job(*job, settings, **model,
+                  {data->train.size(), data->test ? data->test->size() : 0, describe(data->train)});
   if (job->train.dynamic_batches && job->train.batch < job->train.job.workers)
     return with_location(models::small_total_error(job->train.batch, job->train.job.workers),
                          settings, "batch");
   const bool is_dynamic = job->train.dynamic_batches;
-  if (resolved.options.batch < job->train.batch && !job->quiet &&
-      !location_of(settings, "batch").empty())
-    print_error(location_of(settings, "batch") + ": " +
-                (is_dynamic ? "all workers together have " : "a worker's share is ") +
-                print_count(resolved.options.batch, "sample") + ", so batches are no larger");
+  print_batch_note(*job, resolved, settings);
   if (auto valid = check_hand_ins(**model, job->train.job.barrier, is_dynamic); !valid)
     return with_location(std::move(valid).error(), settings, "barrier");
   if (auto valid = check_compression(**model, job->train); !valid)
@@ -358,21 +373,14 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
     print_error(location_of(settings, "device") + ": computing on the CPU: " + device_model->note);
   resolved.device = std::move(device_model->device);
   if (device_model->model != nullptr) *model = std::move(device_model->model);
-  if (job->data.scale != models::Scale::none) resolved.scale = print(*job->data.scale);
-  resolved.has_default_schedule =
-      apply_recipe(recipe, resolved.options, settings, resolved.train_samples);
-  resolved.steps_per_epoch = actor::steps_per_epoch(resolved.options, resolved.train_samples);
-  ModelNotes notes = notes_of(**model, job->data, data->train);
-  PreparedRun ready{*std::move(job),
-                    *std::move(data),
-                    *std::move(model),
-                    std::move(resolved),
-                    std::move(notes),
-                    {},
-                    {}};
+  RecordedRun run{.job = *std::move(job), .resolved = std::move(resolved), .description = *model};
+  run.notes = notes_of(**model, run.job.data, data->train);
+  run.data_advice = {data->test ? baseline_of(data->train, *data->test) : std::nullopt,
+                     odd_labels_hint(run.job.data.data, data->train)};
+  PreparedRun ready{std::move(run), *std::move(data), *std::move(model)};
   if (auto valid = set_target_metric(ready); !valid)
     return add_location(std::move(valid).error(), settings);
-  if (auto valid = check_selection(ready); !valid)
+  if (auto valid = check_selection(ready.job, *ready.model, ready.test()); !valid)
     return add_location(std::move(valid).error(), settings);
   if (init) {
     auto states = initial_states(*init, *ready.model, ready.resolved.options.job);
@@ -380,9 +388,10 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
     ready.resolved.options.resume = *std::move(states);
   }
   if (!ready.job.checkpoint.empty() || !ready.job.resume.empty())
-    ready.identity = job_identity_of(ready.resolved, ready.job.data, ready.data.train);
+    ready.identity = job_identity_of(ready.resolved, ready.job.data, ready.notes.train_hash);
   if (!ready.job.resume.empty())
     if (auto resumed = resume_job(ready, settings); !resumed) return std::move(resumed).error();
+  ready.evaluator = local_evaluator(ready);
   return ready;
 }
 

@@ -1,7 +1,7 @@
 /// Prepares a job from its settings: loads the data, makes the model and runs all checks.
 #pragma once
 
-#include <span>
+#include <cstdint>
 #include <string>
 
 #include "starling/barrier/barrier.hpp"
@@ -14,12 +14,39 @@ namespace starling::program {
 
 /// Prepares a job. `job_file` is the job file from which settings were read; empty if there was
 /// none. Unless the job is quiet, prints on stderr that it loads data, and which settings have no
-/// effect. The error for the first wrong setting begins with its location. A program that follows a
-/// job gives the checkpoint from which the nodes have resumed it as `scaling_file`: the data are
-/// scaled like the data of this checkpoint, and the job does not resume from it in this process.
+/// effect. The error for the first wrong setting begins with its location.
 [[nodiscard]] Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
-                                          const std::string& job_file,
-                                          const std::string& scaling_file = {});
+                                          const std::string& job_file);
+
+/// Refuses an output that cannot be written, or that would overwrite an input or another output.
+/// The job's checkpoint may overwrite the one from which the job resumes.
+[[nodiscard]] Result<void> check_files(const Registry& registry, const Job& job,
+                                       const Settings& settings, const std::string& job_file);
+
+/// Prints on stderr which settings of the barrier have no effect, unless the job is quiet.
+void print_barrier_notes(const Job& job, const Settings& settings);
+
+/// Prints on stderr that batches are smaller than the settings say because there are fewer samples,
+/// unless the job is quiet.
+void print_batch_note(const Job& job, const ResolvedJob& resolved, const Settings& settings);
+
+/// The size of a job's data.
+struct DataSize {
+  std::uint64_t train_samples = 0;
+  /// 0 without test data.
+  std::uint64_t test_samples = 0;
+  /// The training data as describe() prints them.
+  std::string description = {};
+};
+
+/// Replaces all defaults that depend on the data or on the model by values.
+[[nodiscard]] ResolvedJob resolve_job(const Job& job, const Settings& settings,
+                                      const ModelDescription& model, const DataSize& data);
+
+/// Refuses `patience` and `keep best` unless evaluations have a test loss: `has_loss` is true if
+/// there are test data and the model computes a loss over them.
+[[nodiscard]] Result<void> check_test_loss(const Job& job, const std::string& model,
+                                           bool has_test_data, bool has_loss);
 
 /// Refuses a barrier under which workers hand in early if the model's batches cannot be divided.
 [[nodiscard]] Result<void> check_hand_ins(const AnyModel& model, const barrier::Barrier& barrier,

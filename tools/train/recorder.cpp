@@ -8,11 +8,13 @@
 #include <utility>
 
 #include "starling/engine/core/training/exchanges.hpp"
+#include "starling/tools/job/target.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/advice.hpp"
 #include "starling/tools/train/checkpoint_changes.hpp"
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/html_report.hpp"
+#include "starling/tools/train/prepare.hpp"
 
 namespace starling::program {
 namespace {
@@ -27,6 +29,19 @@ bool is_finite(const Weights& weights) {
         return std::ranges::all_of(w, [](auto value) { return std::isfinite(value); });
       },
       weights);
+}
+
+bool are_finite(const models::Metrics& metrics) {
+  return std::ranges::all_of(metrics,
+                             [](const auto& metric) { return std::isfinite(metric.value); });
+}
+
+/// True for a metric that evaluations compute beside those of the model. Some models have no value
+/// of it.
+bool may_lack_value(const std::string& metric) {
+  const std::string kind = metric.substr(0, metric.find(':'));
+  const auto kinds = {"auc", "mae", "rmse", "r2", "precision", "recall"};
+  return std::ranges::find(kinds, kind) != kinds.end();
 }
 
 /// Returns true if a range has no ledger. Then no job can resume from the states.
@@ -59,42 +74,74 @@ bool may_keep_best(const Job& job) {
   return job.keep.value_or(job.patience > 0 ? Keep::best : Keep::last) == Keep::best;
 }
 
-bool has_reached_target(const PreparedRun& ready, const actor::Outcome& outcome) {
-  const auto& until = ready.resolved.options.job.until;
+bool has_reached_target(const RecordedRun& run, const actor::Outcome& outcome) {
+  const auto& until = run.resolved.options.job.until;
   return until && outcome.end == actor::Outcome::End::reached &&
          actor::reached(*until, outcome.last.test);
 }
 
+/// Computes in this process.
+class LocalEvaluator final : public Evaluator {
+ public:
+  explicit LocalEvaluator(const PreparedRun& ready)
+      : data_(ready.data), model_(ready.model), job_(ready.resolved.options.job) {}
+
+  [[nodiscard]] bool has_test_data() const override { return data_.test.has_value(); }
+  [[nodiscard]] models::Metrics on_training_data(
+      const std::vector<core::RangeState>& states) const override {
+    return model_->evaluate(model_->collect(job_, states), data_.train);
+  }
+  [[nodiscard]] models::Metrics on_test_data(
+      const std::vector<core::RangeState>& states) const override {
+    models::Metrics figures = model_->evaluate(model_->collect(job_, states), *data_.test);
+    if (const auto& more = job_.extra_metrics)
+      std::ranges::move(more(states), std::back_inserter(figures));
+    return figures;
+  }
+  [[nodiscard]] std::optional<double> normalised_error(
+      const std::vector<core::RangeState>& states) const override {
+    return model_->normalised_error(model_->collect(job_, states), data_.train, job_.seed);
+  }
+
+ private:
+  TrainAndTest data_;
+  std::shared_ptr<const AnyModel> model_;
+  actor::JobOptions job_;
+};
+
 }  // namespace
 
-models::Metrics PreparedRun::evaluate_on_test_data(
-    const std::vector<core::RangeState>& states) const {
-  models::Metrics figures = model->evaluate(weights_in(states), *test());
-  if (const auto& more = resolved.options.job.extra_metrics)
-    std::ranges::move(more(states), std::back_inserter(figures));
-  return figures;
+std::shared_ptr<const Evaluator> local_evaluator(const PreparedRun& ready) {
+  return std::make_shared<const LocalEvaluator>(ready);
 }
 
-Recorder::Recorder(const PreparedRun& ready, MetricsFile metrics)
-    : ready_(ready),
+Recorder::Recorder(const RecordedRun& run, MetricsFile metrics)
+    : run_(run),
       metrics_(std::move(metrics)),
-      display_(ready.job.quiet),
-      selection_(ready.job.patience, may_keep_best(ready.job)) {}
+      display_(run.job.quiet),
+      selection_(run.job.patience, may_keep_best(run.job)) {}
 
 bool Recorder::on_progress(const actor::Progress& progress, const std::string& missing) {
-  display_.show(progress_line(ready_.resolved, progress,
+  display_.show(progress_line(run_.resolved, progress,
                               is_stalled(progress) ? std::optional{missing} : std::nullopt));
-  record_result(metrics_.append(progress_json(ready_.resolved, progress)));
+  record_result(metrics_.append(progress_json(run_.resolved, progress)));
   add_to_curves(progress);
   return error_.empty() && !is_interrupted();
 }
 
 bool Recorder::on_evaluated(const actor::Progress& progress, const States& states) {
-  if (!ready_.job.save.empty()) recent_models_[0] = std::exchange(recent_models_[1], states);
+  if (!run_.job.save.empty() && are_finite(progress.test))
+    recent_models_[0] = std::exchange(recent_models_[1], states);
   if (!progress.test.empty()) {
+    const bool has_loss = std::ranges::count(progress.test, "loss", &models::Metric::name) > 0;
+    // A program that follows a job on nodes learns only now which metrics the model computes.
+    record_result(check_test_loss(run_.job, run_.resolved.model, true, has_loss));
+    if (const auto& until = run_.resolved.options.job.until;
+        until && !may_lack_value(until->metric))
+      record_result(check_target(*until, progress.test));
     losses_.emplace_back(progress.evaluated_at, progress.test.front().value);
     selection_.add_evaluation(progress.evaluated_at, progress.test, states);
-    record_result(metrics_.append(evaluation_json(ready_.resolved, progress)));
+    record_result(metrics_.append(evaluation_json(run_.resolved, progress)));
     curves_.add_evaluation(progress);
   }
   return error_.empty() && !is_interrupted() && !selection_.is_patience_over();
@@ -108,10 +155,10 @@ void Recorder::warn(const std::string& message) {
 
 bool Recorder::on_checkpoint(const States& last_states,
                              const std::vector<std::shared_ptr<const core::Deal>>& deals) {
-  if (ready_.job.checkpoint.empty() || has_no_updates(last_states) || lacks_ledger(last_states))
+  if (run_.job.checkpoint.empty() || has_no_updates(last_states) || lacks_ledger(last_states))
     return false;
   States states = last_states;
-  ResolvedJob writer = ready_.resolved;
+  ResolvedJob writer = run_.resolved;
   if (former_deals_) writer.options.job.former_deals = *former_deals_;
   if (!deals.empty()) {
     auto former = end_deal(deals, writer.options, writer.train_samples, states);
@@ -124,18 +171,18 @@ bool Recorder::on_checkpoint(const States& last_states,
     states = std::move(even->states);
     writer.options.job.former_deals = std::move(even->former_deals);
   }
-  if (!actor::check_initial_states(ready_.resolved.options.job, states) ||
-      !is_finite(ready_.weights_in(states)))
+  if (!actor::check_initial_states(run_.resolved.options.job, states) ||
+      !is_finite(run_.weights_in(states)))
     return false;
   const bool written =
-      record_result(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model, writer,
-                                     ready_.identity, states, updates_in(last_states)));
-  if (written) checkpoint_ = ready_.job.checkpoint;
+      record_result(write_checkpoint(run_.job.checkpoint, run_.notes, *run_.description, writer,
+                                     run_.identity, states, updates_in(last_states)));
+  if (written) checkpoint_ = run_.job.checkpoint;
   return written;
 }
 
 std::uint64_t Recorder::updates_in(const States& states) const {
-  const ResolvedJob& job = ready_.resolved;
+  const ResolvedJob& job = run_.resolved;
   if (updates_made_) return job.updates_before + *updates_made_;
   std::uint64_t steps = 0;
   for (const auto& entry : actor::first_ledger_entries(states, job.options.job.workers))
@@ -145,32 +192,31 @@ std::uint64_t Recorder::updates_in(const States& states) const {
 
 EndedJob Recorder::end(const actor::Outcome& outcome, const WorkerFates& workers) {
   display_.close();
-  EndedJob ended{.job = ready_.resolved, .outcome = outcome, .workers = workers};
+  EndedJob ended{.job = run_.resolved, .outcome = outcome, .workers = workers};
   if (outcome.end == actor::Outcome::End::failed) ended.error = outcome.error;
   const bool has_last_model = !outcome.model.empty();
-  const bool is_last_finite = has_last_model && is_finite(ready_.weights_in(outcome.model));
+  const bool is_last_finite = has_last_model && is_finite(run_.weights_in(outcome.model));
   if (has_last_model && !is_last_finite && ended.error.empty())
     ended.error = "the model holds values that are not finite";
   const bool is_checkpointed = is_last_finite && on_checkpoint(outcome.model, outcome.deals);
-  if (!ready_.job.checkpoint.empty() && is_last_finite && !has_no_updates(outcome.model) &&
+  if (!run_.job.checkpoint.empty() && is_last_finite && !has_no_updates(outcome.model) &&
       !lacks_ledger(outcome.model) && !is_checkpointed && ended.error.empty() && error_.empty())
     warn("no checkpoint was written at the end: the workers have stopped between two rounds");
   if (ended.error.empty() && outcome.end == actor::Outcome::End::completed)
-    ended.advice = find_advice(ready_, outcome.last.test, losses_);
+    ended.advice = find_advice(run_, outcome.last.test, losses_);
   const bool is_early = selection_.is_patience_over() &&
                         outcome.end == actor::Outcome::End::reached &&
-                        !has_reached_target(ready_, outcome);
-  if (is_early) ended.patience = ready_.job.patience;
+                        !has_reached_target(run_, outcome);
+  if (is_early) ended.patience = run_.job.patience;
   if (const auto& best = selection_.best()) ended.best = {best->step, best->loss};
   const States kept_states = choose_model(outcome, !ended.error.empty(), ended.kept);
   ended.has_model = !kept_states.empty();
   if (ended.error.empty() && ended.has_model)
-    ended.normalised_error = ready_.model->normalised_error(
-        ready_.weights_in(kept_states), ready_.data.train, ready_.resolved.options.job.seed);
+    ended.normalised_error = run_.evaluator->normalised_error(kept_states);
   save(kept_states, ended.kept);
   ended.interrupted = is_interrupted();
-  const bool is_written = (ready_.job.save.empty() || !saved_.empty()) &&
-                          (ready_.job.checkpoint.empty() || is_checkpointed);
+  const bool is_written = (run_.job.save.empty() || !saved_.empty()) &&
+                          (run_.job.checkpoint.empty() || is_checkpointed);
   ended.is_kept =
       has_last_model && (is_written || !is_last_finite || has_no_updates(outcome.model));
   ended.saved = saved_;
@@ -187,7 +233,7 @@ EndedJob Recorder::end(const actor::Outcome& outcome, const WorkerFates& workers
 bool Recorder::is_stalled(const actor::Progress& progress) {
   if (std::exchange(updates_, progress.updates) != progress.updates)
     last_update_at_ = progress.elapsed;
-  const ResolvedJob& resolved = ready_.resolved;
+  const ResolvedJob& resolved = run_.resolved;
   const std::uint64_t made = updates_ - std::min(updates_, resolved.steps_before);
   const core::Time idle = progress.elapsed - last_update_at_;
   const double steps =
@@ -201,68 +247,66 @@ bool Recorder::record_result(const Result<void>& result) {
   return false;
 }
 
-bool Recorder::has_finite_figures(const States& states) const {
+bool Recorder::has_finite_figures(const States& states, bool was_evaluated) const {
   if (has_no_updates(states)) return false;
-  const Weights w = ready_.weights_in(states);
-  if (!is_finite(w)) return false;
+  if (!is_finite(run_.weights_in(states))) return false;
   try {
-    const AnyData& data = ready_.data.test ? *ready_.data.test : ready_.data.train;
-    return std::ranges::all_of(ready_.model->evaluate(w, data),
-                               [](const auto& metric) { return std::isfinite(metric.value); });
+    const Evaluator& evaluator = *run_.evaluator;
+    const models::Metrics metrics = evaluator.has_test_data() ? evaluator.on_test_data(states)
+                                                              : evaluator.on_training_data(states);
+    // on_evaluated() has kept no model with other figures.
+    return evaluator.error().empty() ? are_finite(metrics) : was_evaluated;
   } catch (const std::exception&) {
     return false;  // the user's model threw, which may be why the job failed
   }
 }
 
 Recorder::States Recorder::latest_finite(const States& last) const {
-  if (ready_.job.save.empty()) return {};
+  if (run_.job.save.empty()) return {};
   for (const States* states : {&last, &recent_models_[1], &recent_models_[0]})
-    if (has_finite_figures(*states)) return *states;
+    if (has_finite_figures(*states, states != &last)) return *states;
   return {};
 }
 
 Recorder::States Recorder::choose_model(const actor::Outcome& outcome, bool has_failed,
                                         KeptModel& kept) const {
   const auto& best = selection_.best();
-  const bool is_best = best && may_keep_best(ready_.job) &&
-                       (ready_.job.keep || !has_reached_target(ready_, outcome));
+  const bool is_best =
+      best && may_keep_best(run_.job) && (run_.job.keep || !has_reached_target(run_, outcome));
   if (!is_best && has_failed) return latest_finite(outcome.model);
   kept.step = outcome.last.evaluated_at;
   if (!is_best) return outcome.model;
   kept = {Keep::best, best->step, outcome.last.train, best->test};
   if (best->step == outcome.last.evaluated_at && !has_failed) return outcome.model;
-  if (!has_failed)
-    kept.train = ready_.model->evaluate(ready_.weights_in(best->states), ready_.data.train);
+  if (!has_failed) kept.train = run_.evaluator->on_training_data(best->states);
   return best->states;
 }
 
 void Recorder::save(const States& states, const KeptModel& kept) {
-  if (ready_.job.save.empty() || states.empty()) return;
-  ModelNotes notes = ready_.notes;
+  if (run_.job.save.empty() || states.empty()) return;
+  ModelNotes notes = run_.notes;
   if (kept.step > 0) notes.kept = print(kept.which);
   notes.step = kept.step;
-  if (record_result(save_model(ready_.job.save, notes, *ready_.model, ready_.weights_in(states))))
-    saved_ = ready_.job.save;
+  if (record_result(save_model(run_.job.save, notes, *run_.description, run_.weights_in(states))))
+    saved_ = run_.job.save;
 }
 
 void Recorder::add_to_curves(const actor::Progress& progress) {
-  curves_.add_progress(progress, ready_.resolved.options.job.workers, ready_.resolved.steps_before);
+  curves_.add_progress(progress, run_.resolved.options.job.workers, run_.resolved.steps_before);
 }
 
 Result<void> Recorder::write_timeline() {
-  if (ready_.job.trace.empty() || !trace_) return {};
-  if (auto written = write_trace(ready_.job.trace, ready_.resolved, *trace_); !written)
-    return written;
-  trace_path_ = ready_.job.trace;
+  if (run_.job.trace.empty() || !trace_) return {};
+  if (auto written = write_trace(run_.job.trace, run_.resolved, *trace_); !written) return written;
+  trace_path_ = run_.job.trace;
   if (!trace_->warning.empty()) warn(trace_path_ + ": " + trace_->warning);
   return {};
 }
 
 void Recorder::write_page(EndedJob& ended) {
-  if (ready_.job.report.empty()) return;
+  if (run_.job.report.empty()) return;
   add_to_curves(ended.outcome.last);
-  if (record_result(write_report(ready_.job.report, ended, curves_)))
-    ended.report = ready_.job.report;
+  if (record_result(write_report(run_.job.report, ended, curves_))) ended.report = run_.job.report;
   if (ended.error.empty()) ended.error = error_;
 }
 

@@ -11,6 +11,7 @@
 #include "starling/tools/job/job.hpp"
 #include "starling/tools/job/model_selection.hpp"
 #include "starling/tools/program/display.hpp"
+#include "starling/tools/train/advice.hpp"
 #include "starling/tools/train/checkpoint.hpp"
 #include "starling/tools/train/curves.hpp"
 #include "starling/tools/train/model_file.hpp"
@@ -19,39 +20,69 @@
 
 namespace starling::program {
 
-/// A job that is ready to start, after all checks.
-struct PreparedRun {
+/// Computes the figures of a job's model where the job's data are: in this process, or on a node.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+
+  [[nodiscard]] virtual bool has_test_data() const = 0;
+  /// Returns the model's metrics over the training data. Empty if no node answers.
+  [[nodiscard]] virtual models::Metrics on_training_data(
+      const std::vector<core::RangeState>& states) const = 0;
+  /// Returns the model's metrics over the test data, and the metric of `until` if the model does
+  /// not compute it. Empty if no node answers. Requires: has_test_data().
+  [[nodiscard]] virtual models::Metrics on_test_data(
+      const std::vector<core::RangeState>& states) const = 0;
+  /// See AnyModel::normalised_error(). Returns nothing if no node answers.
+  [[nodiscard]] virtual std::optional<double> normalised_error(
+      const std::vector<core::RangeState>& states) const = 0;
+  /// Says why the last call has returned no metrics; empty if it has returned some.
+  [[nodiscard]] virtual std::string error() const { return {}; }
+};
+
+/// A job after all checks, as far as a Recorder needs it. The job runs in this process or on nodes.
+struct RecordedRun {
   /// The job as the user asked for it, with the scale that was chosen.
-  Job job;
-  TrainAndTest data;
-  std::shared_ptr<const AnyModel> model;
+  Job job = {};
   /// The job as it will run, with all defaults replaced by values.
-  ResolvedJob resolved;
-  ModelNotes notes;
+  ResolvedJob resolved = {};
+  std::shared_ptr<const ModelDescription> description = {};
+  ModelNotes notes = {};
+  DataAdvice data_advice = {};
   /// Empty if the job neither writes a checkpoint nor resumes from one.
-  JobIdentity identity;
+  JobIdentity identity = {};
   /// Says how this job differs from the one that wrote its checkpoint, and at which step it goes
   /// on; empty if it does not differ. Users must see it even if the job is quiet, because steps do
   /// not count as before.
-  std::string resume_note;
+  std::string resume_note = {};
+  std::shared_ptr<const Evaluator> evaluator = {};
+
+  [[nodiscard]] Weights weights_in(const std::vector<core::RangeState>& states) const {
+    return description->collect(resolved.options.job, states);
+  }
+};
+
+/// A job that is ready to start in this process.
+struct PreparedRun : RecordedRun {
+  TrainAndTest data;
+  /// The same object as `description`.
+  std::shared_ptr<const AnyModel> model;
 
   /// Returns the test data; null if there is none.
   [[nodiscard]] const AnyData* test() const { return data.test ? &*data.test : nullptr; }
-  [[nodiscard]] Weights weights_in(const std::vector<core::RangeState>& states) const {
-    return model->collect(resolved.options.job, states);
-  }
-  /// Evaluates the model with these states on the test data. Requires: test() is not null.
-  [[nodiscard]] models::Metrics evaluate_on_test_data(
-      const std::vector<core::RangeState>& states) const;
 };
+
+/// Returns an evaluator that computes in this process. It keeps the data and the model of `ready`;
+/// on_test_data() adds the metrics of JobOptions::extra_metrics.
+[[nodiscard]] std::shared_ptr<const Evaluator> local_evaluator(const PreparedRun& ready);
 
 /// Shows the progress of a job, and writes its metrics, checkpoints, model, trace and report. The
 /// job's observer calls it from one thread while the job runs. After the job's end, the caller that
 /// started the job calls end().
 class Recorder {
  public:
-  /// Requires: `ready` outlives the recorder.
-  Recorder(const PreparedRun& ready, MetricsFile metrics);
+  /// Requires: `run` outlives the recorder.
+  Recorder(const RecordedRun& run, MetricsFile metrics);
 
   /// Shows the job's progress and appends it to the metrics. Returns false if the job is to stop:
   /// after Ctrl-C, or if a file could not be written. On a cluster, `missing` names the dead nodes.
@@ -116,10 +147,11 @@ class Recorder {
   /// Returns the latest of `last` and `recent_models_` whose values and metrics are finite. Returns
   /// no states if there is none, or if the user named no file for the model.
   [[nodiscard]] States latest_finite(const States& last) const;
-  /// Returns true if the model was updated, and its values and metrics are finite.
-  [[nodiscard]] bool has_finite_figures(const States& states) const;
+  /// Returns true if the model was updated, and its values and metrics are finite. If no node can
+  /// evaluate it, the metrics count as finite if it `was_evaluated` before.
+  [[nodiscard]] bool has_finite_figures(const States& states, bool was_evaluated) const;
 
-  const PreparedRun& ready_;
+  const RecordedRun& run_;
   std::optional<std::vector<models::FormerDeal>> former_deals_;
   /// The updates that this run has made up to the states of the next checkpoint (set_history()).
   /// Absent in one process, where the ledgers of the states give them.
@@ -142,7 +174,7 @@ class Recorder {
   std::optional<Trace> trace_;
   /// The path of the trace that was written; empty before that.
   std::string trace_path_;
-  /// The last two models that were evaluated, the older first.
+  /// The last two models that were evaluated and had finite test metrics, the older first.
   std::array<States, 2> recent_models_;
 };
 

@@ -1,5 +1,5 @@
 /// The threads that destroy closed jobs, when destructors do not return.
-#include "starling/actor/cluster/reaper.hpp"
+#include "starling/actor/reaper.hpp"
 
 #include <gtest/gtest.h>
 

@@ -262,6 +262,8 @@ std::vector<ControlMessage> example_control_messages() {
   add_request(GetTrace{1, 70'000});
   add_request(GetResult{1});
   add_request(GetFlowReport{1});
+  add_request(GetJobNotes{1, 4'000'000});
+  add_request(EvaluateModel{1, 99, DataPart::training, "auc", {state}});
   add_request(GetLog{17});
   add_request(LeaveCluster{});
   add_request(Disconnect{});
@@ -290,8 +292,15 @@ std::vector<ControlMessage> example_control_messages() {
                          77,
                          {3, 40, {{{0, 1}, 5}}}}},
                        {78}});
-  add_reply(JobDescription{
-      settings, 4, initial_configuration(), 60000, "alice", {{0, 32, 640, {{7}, {8}}}}, 9, deal()});
+  add_reply(JobDescription{settings,
+                           4,
+                           initial_configuration(),
+                           60000,
+                           "alice",
+                           {{0, 32, 640, {{7}, {8}}}},
+                           9,
+                           deal(),
+                           79});
   add_reply(Ranges{{state}, 9});
   add_reply(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
   JobRecord ended{1, "x", "softmax on digits", "alice", {JobState::done, "", {{"loss", 0.5}}}};
@@ -300,6 +309,8 @@ std::vector<ControlMessage> example_control_messages() {
   ended.workers = {{{1, 2}, 3}};
   add_reply(JobRecords{{ended, {}}});
   add_reply(JobStarted{7, {"a", "b"}});
+  add_reply(JobNotes{5'000'000, "notes"});
+  add_reply(ModelMetrics{7, true, {{"loss", 0.5}}, 0.25});
   add_reply(TraceIntervals{77, 9'000'000, 65'536, {{1, 5, 6, 7, 2, 6}, {3, 1, 2, 3, {}, 1}}});
   add_reply(FlowResult{true, 3, {"a\t1", ""}, {{"rounds", 4}}, 0.5, {"b.txt: no such file"}});
   const flow::StageDescription stage{"text | map | reduce_by_key", 70, "hash(16)"};

@@ -36,6 +36,36 @@ TEST_F(Nodes, KeepTheModelOfAJobWhoseSubmitWasKilledForAttach) {
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
 }
 
+TEST_F(Nodes, EvaluateTheModelOfAJobWhoseDataOnlyTheyHave) {
+  // The name stands for another file in each program's working folder, and for none in `work_`.
+  std::string rows = "size,colour,price\n";
+  for (int row = 0; row < 40; ++row)
+    rows += std::to_string(row) + (row % 2 == 0 ? ",red," : ",blue,") +
+            std::to_string(3 * row + row % 2) + "\n";
+  for (const Folder& folder : folders_) folder.write("rows.csv", rows);
+  const std::string job =
+      "submit --data csv:/proc/self/cwd/rows.csv --model linear --workers 3 --steps 60 "
+      "--eval-every 20 --delay exp:5ms --metrics f --save m --checkpoint c --json" +
+      to(0);
+  const ProgramResult ran = starling(work_, job);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["train_samples"], 32) << ran.out;
+  EXPECT_EQ(json["test_samples"], 8) << ran.out;
+  EXPECT_NE(work_.read("f").find("\"test_mse\""), std::string::npos) << work_.read("f");
+  // The file has the scaling and the categories of the nodes' data: the figures are the same there.
+  const ProgramResult evaluated =
+      starling(folders_[1], "evaluate --json " + (work_.path() / "m").string());
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  const double test_mse = json["test_mse"];
+  EXPECT_NEAR(nlohmann::json::parse(evaluated.out)["mse"], test_mse, 1e-6 * test_mse);
+  // A job goes on from the checkpoint where the data are.
+  const ProgramResult resumed = starling(
+      folders_[1], "train --data csv:rows.csv --model linear --workers 3 --steps 80 --resume " +
+                       (work_.path() / "c").string());
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+}
+
 TEST_F(Nodes, StopAJobAndSaveItsModelIfSubmitIsInterrupted) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --json --save m")};

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "tests/tools/cluster/nodes.hpp"
 
@@ -286,17 +287,18 @@ TEST_F(Nodes, PrintTheirLogsAndLeaveOnRequest) {
   EXPECT_EQ(starling(work_, "leave" + to(2)).code, 1);
 }
 
+/// The exit code is 1 if the nodes refuse a job, and 2 if `submit` does.
 TEST_F(Nodes, RefuseImpossibleJobs) {
   work_.write("job.toml", "checkpoint = \"nowhere/c\"\n");
-  for (const auto& [flags, error] : {
-           std::pair{"--mode peer --barrier bsp",
-                     "--barrier: barrier bsp needs to see every worker's step"},
-           {"--until speed=0.9", "until: the model has no metric 'speed'"},
-           {"--resume nothing", "--resume: nothing: no such file"},
-           {"job.toml", "job.toml:1: checkpoint: nowhere/c"},
+  for (const auto& [flags, code, error] : {
+           std::tuple{"--mode peer --barrier bsp", 2, "--barrier: barrier bsp needs to see every"},
+           {"--until speed=0.9", 1, "until: the model has no metric 'speed'"},
+           {"--until accuracy=0.9 --eval-every 0", 2, "until: has no effect with eval-every 0"},
+           {"--resume nothing", 1, "/nothing: no such file"},
+           {"job.toml", 2, "job.toml:1: checkpoint: nowhere/c"},
        }) {
     const ProgramResult ran = starling(work_, "submit" + to(1) + "--data digits:n=300 " + flags);
-    EXPECT_EQ(ran.code, 2) << flags;
+    EXPECT_EQ(ran.code, code) << flags;
     EXPECT_NE(ran.err.find(error), std::string::npos) << ran.err;
   }
 }

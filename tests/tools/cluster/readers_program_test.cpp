@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <utility>
 
 #include "tests/tools/cluster/nodes.hpp"
 
@@ -50,13 +51,18 @@ TEST_F(Readers, RefusePipesAndTrainTheNextJob) {
   expect_end_in_time(0);
 }
 
-TEST_F(Readers, OfSubmitRefusePipesBeforeNodesAreAsked) {
+TEST_F(Readers, RefusePipes) {
   ASSERT_EQ(::mkfifo((work_.path() / "pipe").c_str(), 0600), 0);
-  for (const char* flags : {"--data csv:pipe", "--data idx:pipe,pipe", "--data safetensors:pipe",
-                            "--data cifar10:/dev/zero", "--model net:pipe", "--delay trace:pipe",
-                            "--resume /dev/ptmx"}) {
+  // `submit` itself reads the first two files, nodes read the others.
+  for (const auto& [flags, code] : {std::pair{"--model net:pipe", 2},
+                                    {"--delay trace:pipe", 2},
+                                    {"--data csv:pipe", 1},
+                                    {"--data idx:pipe,pipe", 1},
+                                    {"--data safetensors:pipe", 1},
+                                    {"--data cifar10:/dev/zero", 1},
+                                    {"--resume /dev/ptmx", 1}}) {
     const ProgramResult ran = starling(work_, "submit" + to(1) + "--workers 3 --steps 5 " + flags);
-    EXPECT_EQ(ran.code, 2) << flags;
+    EXPECT_EQ(ran.code, code) << flags;
     EXPECT_NE(ran.err.find("; valid: a regular file\n"), std::string::npos) << ran.err;
   }
 }
@@ -90,7 +96,7 @@ TEST_F(HangingReaders, OfAModelsFirstValuesDoNotKeepANodeFromEnding) {
 }
 
 /// Node d joins late, and still prepares the job that runs on the others.
-TEST_F(HangingReaders, DoNotHideWhyTheirNodeRefusesToStopAJob) {
+TEST_F(HangingReaders, DoNotKeepAJobFromBeingStopped) {
   const ProgramResult submitted =
       run(work_, program(),
           words("submit" + to(0) +
@@ -103,9 +109,7 @@ TEST_F(HangingReaders, DoNotHideWhyTheirNodeRefusesToStopAJob) {
                words("node --listen 127.0.0.1:* --name d --join " + addresses_[0])};
   EXPECT_TRUE(wait_until([&] { return late.has("hanging"); })) << node.err();
   const ProgramResult stopped = run(work_, program(), words("stop" + to(0)));
-  EXPECT_EQ(stopped.code, 1) << stopped.out;
-  EXPECT_NE(stopped.err.find("node d: the job has not started here yet\n"), std::string::npos)
-      << stopped.err;
+  EXPECT_EQ(stopped.code, 0) << stopped.err;
   node.signal(SIGKILL);
 }
 

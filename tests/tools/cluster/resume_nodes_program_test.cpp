@@ -71,6 +71,29 @@ TEST_F(Nodes, RefuseToResumeFromAnOlderCheckpointThanSubmit) {
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
 }
 
+TEST_F(Nodes, DoNotJoinAJobWithOtherData) {
+  // Writes three rows, the second of which has the feature `feature`.
+  const auto write_rows = [](const Folder& folder, const std::string& feature) {
+    folder.write("x.csv", "1,2,0\n" + feature + ",1,1\n3,1,0\n");
+  };
+  for (const Folder& folder : folders_) write_rows(folder, "2");
+  Process job{work_, STARLING_PROGRAM,
+              words("submit --data csv:/proc/self/cwd/x.csv,task=class --model softmax --split 2 "
+                    "--workers 2 --delay exp:10ms --seconds 60" +
+                    to(0))};
+  ASSERT_TRUE(wait_until([&] { return is_training(); })) << job.err();
+  const Folder other;
+  write_rows(other, "9");
+  Process late{other, STARLING_PROGRAM,
+               words("node --listen 127.0.0.1:* --name late --join " + addresses_[0])};
+  EXPECT_TRUE(wait_until([&] {
+    return late.err().find("this node does not join: it reads other data than the job's nodes") !=
+           std::string::npos;
+  })) << late.err();
+  late.signal(SIGKILL);
+  job.signal(SIGKILL);
+}
+
 TEST_F(Nodes, LeaveTheMetricsOfAnEarlierJobIfTheyRefuseOne) {
   work_.write("f", "{}\n");
   work_.write("rows.csv", "a,y\n1,2\n2,4\n3,6\n4,8\n5,9\n6,12\n");

@@ -66,7 +66,7 @@ TEST_F(FeaturesOnNodes, GoOnIfANodeIsKilled) {
 
 TEST_F(FeaturesOnNodes, RefuseRawFilesThatDiffer) {
   const ProgramResult bad = own("submit" + to(1) + "--data customers:raw.csv,deer=60");
-  EXPECT_EQ(bad.code, 2) << bad.err;
+  EXPECT_EQ(bad.code, 1) << bad.err;
   EXPECT_NE(bad.err.find("unknown option 'deer'; did you mean 'dear'?"), std::string::npos)
       << bad.err;
   work_.write("bad.csv", "customer,amount,hour,stays\nc1,3,7,yes\nc2,many,7,no\n");

@@ -7,13 +7,12 @@
 namespace starling::program {
 
 inline PreparedRun linear_run(const Registry& registry, const AnyData& data) {
-  return {.job = {},
-          .data = {.train = data, .test = std::nullopt},
-          .model = make_model(registry, "linear", data, std::nullopt).value(),
-          .resolved = {},
-          .notes = {},
-          .identity = {},
-          .resume_note = {}};
+  PreparedRun run{RecordedRun{},
+                  {.train = data, .test = std::nullopt},
+                  make_model(registry, "linear", data, std::nullopt).value()};
+  run.description = run.model;
+  run.evaluator = local_evaluator(run);
+  return run;
 }
 
 }  // namespace starling::program

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "starling/base/seconds.hpp"
+#include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/commands.hpp"
 
 namespace starling::program {
@@ -24,17 +25,17 @@ double mean_step(const actor::JobOptions& options, std::uint64_t steps) {
 
 }  // namespace
 
-JobWatcher::JobWatcher(Follower& follower, Recorder& recorder, const PreparedRun& ready,
+JobWatcher::JobWatcher(Follower& follower, Recorder& recorder, const RecordedRun& run,
                        OnLeave on_leave, std::function<void()> after_poll)
     : follower_(follower),
       recorder_(recorder),
-      ready_(ready),
+      run_(run),
       on_leave_(on_leave),
       after_poll_(std::move(after_poll)),
-      layout_(ready.model->layout(job().job)),
-      evaluations_(ready.test() != nullptr ? job().job.evaluate_every : 0,
-                   mean_step(job().job, ready.resolved.steps_before)),
-      checkpoints_(job().job.checkpoint_every, mean_step(job().job, ready.resolved.steps_before)) {}
+      layout_(run.description->layout(job().job)),
+      evaluations_(run.evaluator->has_test_data() ? job().job.evaluate_every : 0,
+                   mean_step(job().job, run.resolved.steps_before)),
+      checkpoints_(job().job.checkpoint_every, mean_step(job().job, run.resolved.steps_before)) {}
 
 JobWatcher::End JobWatcher::run() {
   const End end = follow();
@@ -105,7 +106,7 @@ void JobWatcher::update_from(const JobReport& report) {
   progress.evaluated_updates = last.evaluated_updates;
   progress.evaluations = last.evaluations;
   progress.counts = last.counts;
-  progress.updates += ready_.resolved.steps_before;
+  progress.updates += run_.resolved.steps_before;
   last = std::move(progress);
   const auto now = Clock::now();
   const double elapsed_s = in_seconds(now - std::exchange(polled_at_, now));
@@ -116,7 +117,7 @@ void JobWatcher::update_from(const JobReport& report) {
 void JobWatcher::skip_triggers_before(double step) {
   if (on_leave_ != OnLeave::leave_running) return;
   evaluations_ = actor::PeriodicTrigger{
-      ready_.test() != nullptr ? job().job.evaluate_every : core::Step{0}, step};
+      run_.evaluator->has_test_data() ? job().job.evaluate_every : core::Step{0}, step};
   checkpoints_ = actor::PeriodicTrigger{job().job.checkpoint_every, step};
 }
 
@@ -153,8 +154,10 @@ void JobWatcher::evaluate_if_due(double step) {
 bool JobWatcher::evaluate(double step) {
   auto model = follower_.fetch(layout_, one_try);
   if (!model) return false;
+  auto metrics = run_.evaluator->on_test_data(*model);
+  if (metrics.empty() && !run_.evaluator->error().empty()) return false;
   actor::Progress& last = outcome_.last;
-  last.test = ready_.evaluate_on_test_data(*model);
+  last.test = std::move(metrics);
   last.evaluated_at = step;
   last.evaluated_epoch = last.data_epoch;
   last.evaluated_updates = last.updates;
@@ -171,9 +174,9 @@ bool JobWatcher::evaluate(double step) {
 }
 
 bool JobWatcher::keep_model_at_target(States model) {
-  if (!ready_.job.checkpoint.empty())
+  if (!run_.job.checkpoint.empty())
     if (auto cut = fetch_cut(short_timeouts)) {
-      if (!actor::reached(*job().job.until, ready_.evaluate_on_test_data(*cut))) return false;
+      if (!actor::reached(*job().job.until, run_.evaluator->on_test_data(*cut))) return false;
       model = *std::move(cut);
     }
   model_at_target_ = std::move(model);
@@ -214,14 +217,14 @@ void JobWatcher::save(double step) {
 }
 
 Result<JobWatcher::States> JobWatcher::fetch_cut(FetchTimeouts timeouts) {
-  auto cut = follower_.fetch_cut(layout_, job(), ready_.resolved.train_samples, timeouts);
+  auto cut = follower_.fetch_cut(layout_, job(), run_.resolved.train_samples, timeouts);
   if (!cut) return std::move(cut).error();
   recorder_.set_history(std::move(cut->former_deals), cut->updates);
   return std::move(cut->states);
 }
 
 Result<JobWatcher::States> JobWatcher::fetch_states(FetchTimeouts timeouts, int tries) {
-  if (ready_.job.checkpoint.empty()) return follower_.fetch(layout_, timeouts);
+  if (run_.job.checkpoint.empty()) return follower_.fetch(layout_, timeouts);
   auto cut = fetch_cut(timeouts);
   while (!cut && --tries > 0) {
     std::this_thread::sleep_for(1s);
@@ -230,6 +233,22 @@ Result<JobWatcher::States> JobWatcher::fetch_states(FetchTimeouts timeouts, int 
   if (cut) return cut;
   print_error("no checkpoint of the last model: " + cut.error().message);
   return follower_.fetch(layout_, timeouts);
+}
+
+models::Metrics JobWatcher::evaluate_finally(const std::function<models::Metrics()>& evaluate) {
+  constexpr int tries_max = 3;
+  const bool was_interrupted = is_interrupted();
+  for (int tries = 1;; ++tries) {
+    models::Metrics metrics = evaluate();
+    const std::string error = run_.evaluator->error();
+    if (error.empty()) return metrics;
+    if (tries == tries_max || (is_interrupted() && !was_interrupted)) {
+      recorder_.warn("the last model is not evaluated: " + error);
+      return metrics;
+    }
+    std::this_thread::sleep_for(1s);
+    (void)follower_.poll();
+  }
 }
 
 void JobWatcher::fetch_final_model() {
@@ -247,8 +266,10 @@ void JobWatcher::fetch_final_model() {
   outcome_.model = *std::move(model);
   if (has_failed) return;
   actor::Progress& last = outcome_.last;
-  last.train = ready_.model->evaluate(ready_.weights_in(outcome_.model), ready_.data.train);
-  if (ready_.test() != nullptr) last.test = ready_.evaluate_on_test_data(outcome_.model);
+  const Evaluator& evaluator = *run_.evaluator;
+  last.train = evaluate_finally([&] { return evaluator.on_training_data(outcome_.model); });
+  if (evaluator.has_test_data())
+    last.test = evaluate_finally([&] { return evaluator.on_test_data(outcome_.model); });
   if (!has_target_model) last.evaluated_at = step_;
   if (!has_target_model) last.evaluated_epoch = last.data_epoch;
   if (!has_target_model) last.evaluated_updates = last.updates;

@@ -34,7 +34,7 @@ class JobWatcher {
 
   /// Calls `after_poll`, if it is not empty, each time that the follower has polled. Requires: the
   /// referenced objects outlive this one.
-  JobWatcher(Follower& follower, Recorder& recorder, const PreparedRun& ready, OnLeave on_leave,
+  JobWatcher(Follower& follower, Recorder& recorder, const RecordedRun& run, OnLeave on_leave,
              std::function<void()> after_poll = {});
 
   /// Watches the job until one of the reasons of End arises.
@@ -49,7 +49,7 @@ class JobWatcher {
   using Clock = std::chrono::steady_clock;
   using States = std::vector<core::RangeState>;
 
-  [[nodiscard]] const actor::TrainOptions& job() const { return ready_.resolved.options; }
+  [[nodiscard]] const actor::TrainOptions& job() const { return run_.resolved.options; }
   /// Does the work of run() except for fetching the final model.
   [[nodiscard]] End follow();
   /// Takes over the progress of a report, and estimates the workers' speed.
@@ -91,12 +91,15 @@ class JobWatcher {
   /// If the user asked for a checkpoint, tries `tries` times to fetch a cut from which a job can
   /// resume. Else, or if no try succeeds, fetches the values alone.
   [[nodiscard]] Result<States> fetch_states(FetchTimeouts timeouts, int tries);
+  /// Calls `evaluate`, which evaluates the last model, until it succeeds, but at most a few times,
+  /// and not again once is_interrupted() has become true. Warns if it does not succeed.
+  [[nodiscard]] models::Metrics evaluate_finally(const std::function<models::Metrics()>& evaluate);
   /// Fetches and evaluates the model of the job that has ended.
   void fetch_final_model();
 
   Follower& follower_;
   Recorder& recorder_;
-  const PreparedRun& ready_;
+  const RecordedRun& run_;
   const OnLeave on_leave_;
   const std::function<void()> after_poll_;
   const core::Layout layout_;
