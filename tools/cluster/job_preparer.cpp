@@ -21,7 +21,9 @@ namespace {
 /// Returns a hash of the training data and of the test data, over which any node of a job may be
 /// asked to evaluate its model.
 std::uint64_t data_fingerprint_of(const PreparedRun& prepared) {
-  const std::uint64_t hash = program::fingerprint(prepared.data.train);
+  // The notes have the hash of a table, which takes a pass over all data.
+  const auto& known = prepared.notes.train_hash;
+  const std::uint64_t hash = known ? *known : program::fingerprint(prepared.data.train);
   return prepared.data.test ? mix(hash ^ mix(program::fingerprint(*prepared.data.test))) : hash;
 }
 
@@ -102,12 +104,11 @@ class PreparedTraining final : public actor::PreparedJob {
     models::Metrics metrics = is_test ? evaluator.on_test_data(request.states)
                                       : evaluator.on_training_data(request.states);
     const auto& data = is_test ? *prepared_.data.test : prepared_.data.train;
-    const bool is_known = request.metric.empty() || data.table() == nullptr ||
-                          std::ranges::count(metrics, request.metric, &models::Metric::name) > 0;
-    if (!is_known)
-      if (const auto value = metric_of(
-              prediction_metrics(*prepared_.model, prepared_.weights_in(request.states), data),
-              data.table()->labelling, request.metric))
+    const bool is_missing = !request.metric.empty() &&
+                            std::ranges::count(metrics, request.metric, &models::Metric::name) == 0;
+    if (is_missing)
+      if (const auto value = metric_of(*prepared_.model, prepared_.weights_in(request.states), data,
+                                       request.metric))
         metrics.push_back({request.metric, *value});
     for (const auto& [name, value] : metrics) result.metrics.emplace_back(name, value);
     return result;

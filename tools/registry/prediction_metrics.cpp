@@ -10,6 +10,10 @@
 namespace starling::program {
 namespace {
 
+/// The metrics, without the labels of `precision:LABEL` and `recall:LABEL`.
+constexpr std::array<std::string_view, 6> metric_kinds{"auc", "mae",       "rmse",
+                                                       "r2",  "precision", "recall"};
+
 /// Computes the metrics of real targets in the unit of the data's source: first undoes the scaling
 /// of the labels and of the predictions.
 RegressionMetrics unscaled_regression_metrics(const models::Table& table,
@@ -64,8 +68,8 @@ std::optional<std::size_t> class_of(const models::Labelling& labelling, std::str
   return std::nullopt;
 }
 
-/// Returns the first two rows with different labels, or fewer if the table lacks them. A row of
-/// each class would take long: nodes compute metric_names() for every job.
+/// Returns the first two rows with different labels, or fewer if the table lacks them. They show
+/// which metrics there are as well as a row of each class, of which there may be many.
 std::vector<std::uint32_t> pick_samples(const models::Table& table) {
   std::vector<std::uint32_t> rows;
   std::vector<float> seen;
@@ -139,6 +143,17 @@ std::optional<double> metric_of(const PredictionMetrics& metrics,
   return std::nullopt;
 }
 
+std::optional<double> metric_of(const AnyModel& model, const Weights& w, const AnyData& data,
+                                std::string_view name) {
+  const models::Table* table = data.table();
+  if (table == nullptr) return std::nullopt;
+  return metric_of(prediction_metrics(model, w, data), table->labelling, name);
+}
+
+bool is_prediction_metric(std::string_view name) {
+  return std::ranges::find(metric_kinds, name.substr(0, name.find(':'))) != metric_kinds.end();
+}
+
 std::vector<std::string> metric_names(const AnyModel& model, const AnyData& data) {
   const models::Table* table = data.table();
   if (table == nullptr) return {};
@@ -147,7 +162,7 @@ std::vector<std::string> metric_names(const AnyModel& model, const AnyData& data
   const AnyData few_samples = data.select(pick_samples(*table));
   const PredictionMetrics metrics = prediction_metrics(model, zeros(model), few_samples);
   std::vector<std::string> names;
-  for (const char* name : {"auc", "mae", "rmse", "r2", "precision", "recall"})
+  for (const std::string_view name : metric_kinds)
     if (metric_of(metrics, table->labelling, name)) names.emplace_back(name);
   if (!metrics.classes) return names;
   for (const char* kind : {"precision:", "recall:"})

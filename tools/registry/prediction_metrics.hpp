@@ -38,6 +38,14 @@ struct PredictionMetrics {
                                               const models::Labelling& labelling,
                                               std::string_view name);
 
+/// Predicts all of `data` with the parameters `w` and returns the metric `name`; nothing if it has
+/// no value. Requires the same as prediction_metrics().
+[[nodiscard]] std::optional<double> metric_of(const AnyModel& model, const Weights& w,
+                                              const AnyData& data, std::string_view name);
+
+/// True if metric_of() knows the metric `name`. It has no value for some models and predictions.
+[[nodiscard]] bool is_prediction_metric(std::string_view name);
+
 /// Returns the names for which metric_of() can have a value with this model and data, among them
 /// `precision:LABEL` and `recall:LABEL` for each class. Requires the same as prediction_metrics().
 [[nodiscard]] std::vector<std::string> metric_names(const AnyModel& model, const AnyData& data);

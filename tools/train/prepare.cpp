@@ -131,9 +131,7 @@ bool has(const models::Metrics& metrics, const std::string& name) {
 actor::ExtraMetrics extra_metrics(const PreparedRun& ready, const std::string& name) {
   return [model = ready.model, data = *ready.data.test, options = ready.resolved.options.job,
           name](const std::vector<core::RangeState>& states) -> models::Metrics {
-    const PredictionMetrics metrics =
-        prediction_metrics(*model, model->collect(options, states), data);
-    const auto value = metric_of(metrics, data.table()->labelling, name);
+    const auto value = metric_of(*model, model->collect(options, states), data, name);
     return value ? models::Metrics{{name, *value}} : models::Metrics{};
   };
 }

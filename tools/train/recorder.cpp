@@ -10,6 +10,7 @@
 #include "starling/engine/core/training/exchanges.hpp"
 #include "starling/tools/job/target.hpp"
 #include "starling/tools/program/interrupt.hpp"
+#include "starling/tools/registry/prediction_metrics.hpp"
 #include "starling/tools/train/advice.hpp"
 #include "starling/tools/train/checkpoint_changes.hpp"
 #include "starling/tools/train/commands.hpp"
@@ -34,14 +35,6 @@ bool is_finite(const Weights& weights) {
 bool are_finite(const models::Metrics& metrics) {
   return std::ranges::all_of(metrics,
                              [](const auto& metric) { return std::isfinite(metric.value); });
-}
-
-/// True for a metric that evaluations compute beside those of the model. Some models have no value
-/// of it.
-bool may_lack_value(const std::string& metric) {
-  const std::string kind = metric.substr(0, metric.find(':'));
-  const auto kinds = {"auc", "mae", "rmse", "r2", "precision", "recall"};
-  return std::ranges::find(kinds, kind) != kinds.end();
 }
 
 /// Returns true if a range has no ledger. Then no job can resume from the states.
@@ -137,7 +130,7 @@ bool Recorder::on_evaluated(const actor::Progress& progress, const States& state
     // A program that follows a job on nodes learns only now which metrics the model computes.
     record_result(check_test_loss(run_.job, run_.resolved.model, true, has_loss));
     if (const auto& until = run_.resolved.options.job.until;
-        until && !may_lack_value(until->metric))
+        until && !is_prediction_metric(until->metric))
       record_result(check_target(*until, progress.test));
     losses_.emplace_back(progress.evaluated_at, progress.test.front().value);
     selection_.add_evaluation(progress.evaluated_at, progress.test, states);
