@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "starling/actor/wire/framing.hpp"
 #include "starling/base/tensor_pool.hpp"
 
 namespace starling::wire {
@@ -13,7 +14,10 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::size_t greeting_size = 64;
-constexpr std::size_t signature_size = 10;
+constexpr std::size_t signature_size = Signature{}.size();
+/// Where a signature names the version of frames: these bytes, and then the version.
+constexpr std::size_t named_version_offset = 6;
+constexpr auto named_version_prefix = magic;
 constexpr std::size_t mechanism_offset = 12;
 constexpr std::size_t mechanism_size = 20;
 /// The most bytes of a command. The longest command of a client is INITIATE.
@@ -44,6 +48,25 @@ std::string_view mechanism_of(const ZmtpRules& rules) {
 }
 
 }  // namespace
+
+Signature own_signature() {
+  Signature signature{};
+  signature.front() = std::byte{0xff};
+  signature.back() = std::byte{0x7f};
+  auto* const out =
+      std::ranges::copy(named_version_prefix, signature.begin() + named_version_offset).out;
+  *out = std::byte{version};
+  return signature;
+}
+
+std::optional<unsigned> frame_version_of(const Signature& signature) {
+  const auto named = std::span{signature}.subspan(named_version_offset);
+  const bool names_version =
+      signature.front() == std::byte{0xff} && signature.back() == std::byte{0x7f} &&
+      std::ranges::equal(named.first(named_version_prefix.size()), named_version_prefix);
+  if (!names_version) return std::nullopt;
+  return static_cast<unsigned>(named[named_version_prefix.size()]);
+}
 
 PartBuffer::PartBuffer(std::size_t size, std::size_t offset)
     : size_(size), padding_((64 - offset % 64) % 64) {
@@ -130,12 +153,12 @@ std::optional<ZmtpReceiver::Fault> ZmtpReceiver::receive_greeting() {
   if (size == 1 && prefix_[0] != std::byte{0xff}) return Fault::protocol;
   if (size == signature_size) {
     if ((prefix_[signature_size - 1] & std::byte{1}) == std::byte{0}) return Fault::protocol;
-    std::array<char, greeting_size> own_greeting{};
-    std::ranges::copy("\xff\0\0\0\0\0\0\0\1\x7f\3\0"sv, own_greeting.begin());
-    std::ranges::copy(mechanism_of(rules_), own_greeting.begin() + mechanism_offset);
-    own_greeting[mechanism_offset + mechanism_size] = rules_.secret_key ? '\1' : '\0';
-    const auto bytes = std::as_bytes(std::span{own_greeting});
-    answer_.insert(answer_.end(), bytes.begin(), bytes.end());
+    std::array<std::byte, greeting_size> own_greeting{};
+    std::ranges::copy(own_signature(), own_greeting.begin());
+    own_greeting[signature_size] = std::byte{3};
+    std::ranges::copy(bytes_of(mechanism_of(rules_)), own_greeting.begin() + mechanism_offset);
+    own_greeting[mechanism_offset + mechanism_size] = std::byte{rules_.secret_key.has_value()};
+    answer_.insert(answer_.end(), own_greeting.begin(), own_greeting.end());
   }
   if (size == signature_size + 1 && prefix_[signature_size] < std::byte{3}) return Fault::protocol;
   if (size < greeting_size) return std::nullopt;

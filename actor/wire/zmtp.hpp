@@ -18,6 +18,14 @@
 
 namespace starling::wire {
 
+/// The first bytes of each greeting. ZMTP gives 8 of them no meaning. A node names there the
+/// version of its frames, so that programs of another version can tell why they get no answer.
+using Signature = std::array<std::byte, 10>;
+[[nodiscard]] Signature own_signature();
+/// Returns the version of the frames that the sender of a signature uses; nullopt if the signature
+/// names none.
+[[nodiscard]] std::optional<unsigned> frame_version_of(const Signature& signature);
+
 /// The bytes of a message part that is being received, in memory from tensor_pool.hpp.
 class PartBuffer {
  public:

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "starling/actor/wire/frame.hpp"
 #include "tests/actor/wire/raw_connection.hpp"
 #include "tests/waiting.hpp"
 
@@ -106,6 +108,19 @@ TEST_F(InboxTest, ClosesANewcomerThatLeftWhileItWasSuspended) {
     EXPECT_EQ(receive_without_maintenance(), 0U);
   }
   EXPECT_EQ(inbox_->maintain(), 1s) << "no newcomer is suspended";
+}
+
+TEST(ZmtpReceiver, NamesTheVersionOfItsFramesInItsGreeting) {
+  const ZmtpRules rules;
+  ZmtpReceiver receiver{rules};
+  const Signature client = own_signature();
+  std::span<const std::byte> bytes = client;
+  ASSERT_FALSE(receiver.take(bytes));
+  const Bytes greeting = receiver.take_answer();
+  ASSERT_EQ(greeting.size(), 64U);
+  Signature server{};
+  std::ranges::copy(std::span{greeting}.first(server.size()), server.begin());
+  EXPECT_EQ(frame_version_of(server), unsigned{version});
 }
 
 }  // namespace

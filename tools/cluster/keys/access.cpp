@@ -1,6 +1,7 @@
 #include "starling/tools/cluster/keys/access.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,7 +11,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
+#include "starling/actor/wire/frame.hpp"
+#include "starling/actor/wire/zmtp.hpp"
 #include "starling/tools/cluster/keys/address.hpp"
 #include "starling/tools/cluster/keys/key_store.hpp"
 #include "starling/tools/program/program_name.hpp"
@@ -57,22 +61,43 @@ std::string numeric_host(const sockaddr* address, socklen_t size) {
                                         : "tcp://" + std::string{name.data()} + ":";
 }
 
-/// Returns 0 if `to` accepts a connection within connect_timeout_ms, else the errno of the failure.
-int connect_to(const addrinfo& to) {
-  const int connection = ::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (connection < 0) return errno;
-  int error = ::connect(connection, to.ai_addr, to.ai_addrlen) == 0 ? 0 : errno;
-  if (error == EINPROGRESS) {
-    pollfd writable{connection, POLLOUT, 0};
+/// A connection to a socket address. `error` is the errno of the failure, or 0 if the connection is
+/// open. Move-only.
+struct Connection {
+  int descriptor = -1;
+  int error = 0;
+
+  explicit Connection(const addrinfo& to)
+      : descriptor(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+    error = descriptor >= 0 && ::connect(descriptor, to.ai_addr, to.ai_addrlen) == 0 ? 0 : errno;
+    if (error != EINPROGRESS) return;
+    pollfd writable{descriptor, POLLOUT, 0};
     socklen_t size = sizeof error;
     if (::poll(&writable, 1, connect_timeout_ms) <= 0)
       error = ETIMEDOUT;
-    else if (::getsockopt(connection, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+    else if (::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
       error = errno;
   }
-  ::close(connection);
-  return error;
-}
+  ~Connection() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Returns the version of the frames that the node at the other end uses; nullopt if it does not
+  /// name one in time.
+  [[nodiscard]] std::optional<unsigned> frame_version() const {
+    const wire::Signature own = wire::own_signature();
+    wire::Signature answer{};
+    pollfd readable{descriptor, POLLIN, 0};
+    // The peer sends its signature in one piece.
+    const bool is_complete =
+        ::send(descriptor, own.data(), own.size(), MSG_NOSIGNAL) == std::ssize(own) &&
+        ::poll(&readable, 1, connect_timeout_ms) > 0 &&
+        ::recv(descriptor, answer.data(), answer.size(), 0) == std::ssize(answer);
+    return is_complete ? wire::frame_version_of(answer) : std::nullopt;
+  }
+};
 
 /// Looks up the host of `address`, like resolve(). If the host has several addresses, such as ::1
 /// and 127.0.0.1, takes the first at which something listens.
@@ -80,18 +105,27 @@ Result<std::string> resolve_node(const std::string& address) {
   const AddressList list = look_up(address);
   if (list && list->ai_next != nullptr)
     for (const addrinfo* to = list.get(); to != nullptr; to = to->ai_next)
-      if (connect_to(*to) == 0)
+      if (Connection{*to}.error == 0)
         return numeric_host(to->ai_addr, to->ai_addrlen) + address.substr(address.rfind(':') + 1);
   return resolve(address);
 }
 
-/// Returns an Error if nothing accepts a connection at `address`, tcp://HOST:PORT.
+/// Returns an Error if nothing accepts a connection at `address`, tcp://HOST:PORT, or if the node
+/// there uses frames of another version.
 Result<void> try_connection(const std::string& address) {
   const AddressList to = look_up(address);
-  const int error = to ? connect_to(*to) : EHOSTUNREACH;
-  if (error == 0) return {};
-  if (error == ECONNREFUSED) return Error{"nobody listens at " + address};
-  return Error{"no connection to " + address + ": " + std::strerror(error)};
+  if (!to) return Error{"no connection to " + address + ": " + std::strerror(EHOSTUNREACH)};
+  const Connection connection{*to};
+  if (connection.error == ECONNREFUSED) return Error{"nobody listens at " + address};
+  if (connection.error != 0)
+    return Error{"no connection to " + address + ": " + std::strerror(connection.error)};
+  const auto version = connection.frame_version();
+  if (version && *version != wire::version)
+    return Error{fmt::format(
+        "the node at {} sends messages of version {} of the format; valid: version {}, so both "
+        "programs must be built from one version of Starling",
+        address, *version, static_cast<unsigned>(wire::version))};
+  return {};
 }
 
 /// Returns the first of `seeds` that answers; seeds[0] if none does. All of them have the same
