@@ -84,16 +84,18 @@ void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports
   if (time && age() > *time + stop_grace) stop(true);
   // A member ignores a stop while it joins, so the stop is repeated here.
   if (state_ != wire::JobState::running) local_->stop();
-  std::uint64_t steps = 0;  // each has one loss
+  std::uint64_t steps = 0;
+  std::uint64_t loss_count = 0;
   double loss_sum = 0;
   for (const auto& report : reports) {
-    steps += report.worker.loss_count;
+    steps += report.worker.updates;
+    loss_count += report.worker.loss_count;
     loss_sum += report.worker.loss_sum;
     record_report({report.member, report.incarnation}, report.worker.step, report.worker.updates);
   }
   for (const auto& report : reports)
     for (const core::WorkerProgress& worker : report.departed) record_departed(worker);
-  recent_.add(Clock::now() - began_at_, steps, loss_sum);
+  recent_.add(Clock::now() - began_at_, steps, loss_count, loss_sum);
   if (steps > steps_) job_age_at_last_step_ = age();
   steps_ = steps;
 }

@@ -13,17 +13,19 @@ class RecentFigures {
  public:
   using Time = std::chrono::nanoseconds;
 
-  /// Adds a reading: the number of updates since the job began, and the sum of their losses. If the
-  /// number has fallen, because a worker left, discards the earlier readings. Requires: `now` is
-  /// not before the last reading.
-  void add(Time now, std::uint64_t updates, double loss_sum) {
-    if (!readings_.empty() && updates < readings_.back().updates) readings_.clear();
-    if (!readings_.empty() && updates > readings_.back().updates) {
+  /// Adds a reading: the number of updates since the job began, the number of those that have a
+  /// loss, and the sum of their losses. If a number has fallen, because a worker left, discards the
+  /// earlier readings. Requires: `now` is not before the last reading.
+  void add(Time now, std::uint64_t updates, std::uint64_t losses, double loss_sum) {
+    if (!readings_.empty() &&
+        (updates < readings_.back().updates || losses < readings_.back().losses))
+      readings_.clear();
+    if (!readings_.empty() && losses > readings_.back().losses) {
       const Reading& from = readings_.front();
-      loss_ = (loss_sum - from.loss_sum) / static_cast<double>(updates - from.updates);
-      loss_count_ = updates - from.updates;
+      loss_ = (loss_sum - from.loss_sum) / static_cast<double>(losses - from.losses);
+      loss_count_ = losses - from.losses;
     }
-    readings_.push_back({now, updates, loss_sum});
+    readings_.push_back({now, updates, losses, loss_sum});
     // The oldest reading that is kept is the last one from before the window, so that two readings
     // span it.
     while (readings_.size() > 2 && readings_[1].read_at <= now - window) readings_.pop_front();
@@ -48,6 +50,7 @@ class RecentFigures {
   struct Reading {
     Time read_at{};
     std::uint64_t updates = 0;
+    std::uint64_t losses = 0;
     double loss_sum = 0;
   };
   std::deque<Reading> readings_;

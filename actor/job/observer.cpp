@@ -106,10 +106,10 @@ void ObserverHost::on_report(const actor::Report& report) {
   if (last.is_done) return;
   count_step(last.step, report);
   steps_sum_ += report.step - last.step;
+  computed_steps_ += report.step - last.step;
   last = report;
   loss_sum_ += report.loss_sum;
   loss_count_ += report.loss_count;
-  computed_steps_ += report.loss_count;
   if (!report.is_done) {
     actor::send(this, directory_->workers[report.worker], actor::report_credit_atom_v);
     return collect_what_is_due();

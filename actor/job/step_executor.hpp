@@ -215,8 +215,11 @@ class StepExecutor {
   std::optional<actor::Computed> take_due() {
     if (!held_back_update_ || held_back_until_ > job_context_->now()) return std::nullopt;
     compute_time_ += held_back_update_->duration;
-    loss_sum_ += held_back_update_->update.loss.value_or(0);
-    if (loss_count_++ == 0) first_step_ = held_back_update_->step;
+    if (const auto loss = held_back_update_->update.loss) {
+      loss_sum_ += *loss;
+      ++loss_count_;
+    }
+    if (!first_step_) first_step_ = held_back_update_->step;
     return std::exchange(held_back_update_, std::nullopt);
   }
 
@@ -239,7 +242,7 @@ class StepExecutor {
     report.delay_time = delay_time_;
     report.loss_sum = loss_sum_;
     report.loss_count = loss_count_;
-    report.updates = loss_count_ == 0 ? 0 : report.step - first_step_;
+    report.updates = first_step_ ? report.step - *first_step_ : 0;
   }
 
  private:
@@ -343,7 +346,7 @@ class StepExecutor {
   double loss_sum_ = 0;
   std::uint64_t loss_count_ = 0;
   /// The number of steps that the worker had finished before its first update here.
-  core::Step first_step_ = 0;
+  std::optional<core::Step> first_step_;
 };
 
 }  // namespace starling::actor

@@ -26,7 +26,7 @@ struct Update {
   };
   std::vector<Part> parts;
   std::uint32_t samples = 0;
-  /// The mean loss over the samples, if the computation has reported it.
+  /// The mean loss over the samples, if there are samples and the computation has reported it.
   std::optional<double> loss = std::nullopt;
   /// Present if the step was given its former step (Compute::former): the descent along the model's
   /// move from the values of that step to those of this one.

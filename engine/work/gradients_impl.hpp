@@ -213,7 +213,7 @@ auto Gradients<M, D>::compute(MemberId worker, Step step, std::span<const Value>
                : static_cast<double>(model_.gradient(w, data_, batch, g, context));
   }
   result.update.samples = static_cast<std::uint32_t>(batch.size());
-  result.update.loss = loss;
+  if (!batch.empty()) result.update.loss = loss;
   if (!std::isfinite(loss)) {
     result.fault = "the loss is " + print_number(loss);
     return result;

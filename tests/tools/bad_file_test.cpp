@@ -58,6 +58,10 @@ INSTANTIATE_TEST_SUITE_P(
             "train --data digits:n=300 --batch 1 --model net:n.toml",
             {{"n.toml", "layers = \"dense 4; batch-norm; dense 10\"\n"}},
             {"--batch: layer2.batch-norm: one sample has no variance; valid: 2 or more samples"}},
+        RefusedLine{"OneSampleOfSomeWorkersAtABatchNorm",
+                    "train --data digits:n=13 --holdout 0.3 --workers 5 --model net:n.toml",
+                    {{"n.toml", "layers = \"dense 4; batch-norm; dense 10\"\n"}},
+                    {"layer2.batch-norm: one sample has no variance; valid: 2 or more samples"}},
         RefusedLine{
             "CsvMissing", "train --data csv:x.csv", {}, {"--data: ", "x.csv", "no such file"}},
         RefusedLine{"CsvWithoutFormat",

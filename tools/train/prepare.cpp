@@ -360,7 +360,11 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
     return with_location(std::move(valid).error(), settings, "barrier");
   if (auto valid = check_compression(**model, job->train); !valid)
     return with_location(std::move(valid).error(), settings, "compression");
-  if (auto fit = (*model)->accepts_batch(is_dynamic ? 1 : resolved.options.batch); !fit) {
+  // If there are few samples, some workers' shares of them are one sample smaller than the batch.
+  const std::size_t least_batch = std::min<std::size_t>(
+      resolved.options.batch,
+      std::max<std::size_t>(1, resolved.train_samples / resolved.options.job.workers));
+  if (auto fit = (*model)->accepts_batch(is_dynamic ? 1 : least_batch); !fit) {
     Error error = std::move(fit).error();
     if (is_dynamic) error.message += "; dynamic batches may have 1 sample; valid: --batch 32";
     return with_location(std::move(error), settings, "batch");

@@ -214,6 +214,10 @@ class AvgPool : public Pool<T> {
   }
 };
 
+/// The most pixels that are added to a sum one after the other: a float loses the more of each term
+/// the larger the sum already is.
+constexpr Size pixels_in_sum = 4096;
+
 /// The mean of each channel, as a row.
 template <class T>
 class GlobalAvgPool final : public Layer<T> {
@@ -226,8 +230,14 @@ class GlobalAvgPool final : public Layer<T> {
 
   Saved<T> forward(const Forward<T>& f) const override {
     std::ranges::fill(f.y, T{0});
+    const auto partial = f.context.arena.template allocate<T>(channels_);
     for (Size i = 0; i < f.n; ++i)
-      add_column_sums(f.x.subspan(i * size(), size()), f.y.subspan(i * channels_, channels_));
+      for (Size first = 0; first < pixels_; first += pixels_in_sum) {
+        const Size count = std::min(pixels_in_sum, pixels_ - first);
+        std::ranges::fill(partial, T{0});
+        add_column_sums(f.x.subspan(i * size() + first * channels_, count * channels_), partial);
+        axpy<T, T>(1, partial, f.y.subspan(i * channels_, channels_));
+      }
     scale(1 / static_cast<T>(pixels_), f.y);
     return {};
   }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "starling/actor/interfaces.hpp"
+#include "starling/models/tabular/linear_models.hpp"
 #include "tests/actor/job/faulty_model.hpp"
 #include "tests/waiting.hpp"
 
@@ -182,6 +183,21 @@ TEST(Job, DrawsFastWorkersMoreOften) {
     job.job.barrier.weighting = barrier::Weighting::uniform;
     EXPECT_GT(weighted, pass_share()) << core::print(mode);
   }
+}
+
+/// Of 5 samples, 4 workers with batches of 1 have one for one worker alone in each second step.
+TEST(Job, LeavesStepsWithoutSamplesOutOfTheLoss) {
+  const models::Table data{1, 0, models::Table::Dense{std::vector<float>(5, 0.0F)},
+                           std::vector<float>(5, 1.0F)};
+  const auto model = models::Linear<float>::parse(Spec::parse("linear").value(), data).value();
+  TrainOptions job;
+  job.job.mode = core::Mode::central;
+  job.job.barrier = barrier::parse("bsp").value();
+  job.job.workers = 4;
+  job.job.steps = 100;
+  job.batch = 1;
+  job.optimizer = models::Sgd{.lr = 0};
+  EXPECT_DOUBLE_EQ(train(model, data, nullptr, job).value().last.loss, 0.5);
 }
 
 TEST(Job, RefusesInvalidOptions) {

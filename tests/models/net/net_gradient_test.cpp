@@ -270,6 +270,19 @@ TEST(BatchNormStatistics, AreExactOverMillionsOfPixels) {
   EXPECT_NEAR(w[3] + g[3], 1, 1e-6) << "the variance";
 }
 
+TEST(GlobalAvgPool, IsExactOverMillionsOfPixels) {
+  constexpr std::size_t side = 4096;
+  const Table data{side * side, 0, Table::Dense{std::vector<float>(side * side, 0.1F)}, {0}};
+  const auto spec = Spec::parse("net:input=4096x4096x1,layers=global-avg-pool").value();
+  const auto model = Net<float>::parse(spec, data).value();
+  Random random{1};
+  Arena arena;
+  ComputeContext context{.random = random, .arena = arena, .training = false};
+  float mean = 0;
+  model.predict({}, data, all_rows(data), context, {&mean, 1});
+  EXPECT_NEAR(mean, 0.1F, 1e-5F);
+}
+
 /// As in the last batch of an epoch, if the number of samples is no multiple of the batch.
 TEST(BatchNormStatistics, AreNotChangedByABatchOfOneSample) {
   const Table data{1, 0, Table::Dense{{6}}, {0}};
