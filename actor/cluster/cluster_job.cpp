@@ -84,20 +84,17 @@ void ClusterJob::update_progress(const std::vector<actor::MemberReport>& reports
   if (time && age() > *time + stop_grace) stop(true);
   // A member ignores a stop while it joins, so the stop is repeated here.
   if (state_ != wire::JobState::running) local_->stop();
-  std::uint64_t steps = 0;
-  std::uint64_t loss_count = 0;
-  double loss_sum = 0;
+  RecentFigures::Counts counts;
   for (const auto& report : reports) {
-    steps += report.worker.updates;
-    loss_count += report.worker.loss_count;
-    loss_sum += report.worker.loss_sum;
+    counts.updates += report.worker.updates;
+    counts.losses += report.worker.loss_count;
+    counts.loss_sum += report.worker.loss_sum;
     record_report({report.member, report.incarnation}, report.worker.step, report.worker.updates);
   }
   for (const auto& report : reports)
     for (const core::WorkerProgress& worker : report.departed) record_departed(worker);
-  recent_.add(Clock::now() - began_at_, steps, loss_count, loss_sum);
-  if (steps > steps_) job_age_at_last_step_ = age();
-  steps_ = steps;
+  recent_.add(Clock::now() - began_at_, counts);
+  if (counts.updates > std::exchange(updates_, counts.updates)) job_age_at_last_step_ = age();
 }
 
 std::vector<std::string> ClusterJob::new_failures(const std::vector<actor::MemberReport>& reports) {
@@ -276,6 +273,7 @@ wire::JobDescription ClusterJob::description() {
                                    prepared_->options().former_deals,
                                    prepared_->updates_in_checkpoint()};
   description.data_fingerprint = prepared_->data_fingerprint();
+  description.steps_before = prepared_->steps_in_checkpoint();
   for (const auto& report : local_->reports())
     if (report.deal && (!description.deal || report.deal->number > description.deal->number))
       description.deal = *report.deal;

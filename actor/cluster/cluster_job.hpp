@@ -355,7 +355,7 @@ class ClusterJob {
   const Clock::time_point began_at_;
   /// Used only on the loop's thread: the number of steps that workers here have completed, and the
   /// age of the job when that number last grew.
-  std::uint64_t steps_ = 0;
+  std::uint64_t updates_ = 0;
   std::chrono::milliseconds job_age_at_last_step_{};
   RecentFigures recent_;
   /// Used only on the loop's thread: the reasons that new_failures() has returned.

@@ -30,6 +30,8 @@ class PreparedJob {
   [[nodiscard]] virtual std::size_t ranges() const = 0;
   /// The number of updates in the checkpoint that the job resumes from; 0 if it resumes from none.
   [[nodiscard]] virtual std::uint64_t updates_in_checkpoint() const { return 0; }
+  /// The sum of the steps with which the workers go on from this checkpoint.
+  [[nodiscard]] virtual std::uint64_t steps_in_checkpoint() const { return 0; }
   /// Tells users what changes for the job because it resumes from a checkpoint; empty if nothing
   /// does.
   [[nodiscard]] virtual std::string resume_note() const { return {}; }
@@ -42,12 +44,13 @@ class PreparedJob {
   /// large model. The node calls it once, before make_local_job(), on the thread that read the
   /// data.
   [[nodiscard]] virtual Result<void> make_initial_values() const { return {}; }
-  /// Sets options().former_deals and updates_in_checkpoint() to those of the checkpoint from which
-  /// the job went on. A node that joins a running job calls this before make_local_job(), because
-  /// the file of that checkpoint may hold a later one by now. Returns an Error if the deals cannot
-  /// be those of the data.
+  /// Sets options().former_deals, updates_in_checkpoint() and steps_in_checkpoint() to those of the
+  /// checkpoint from which the job went on. A node that joins a running job calls this before
+  /// make_local_job(), because the file of that checkpoint may hold a later one by now. Returns an
+  /// Error if the deals cannot be those of the data.
   [[nodiscard]] virtual Result<void> set_history(const std::vector<models::FormerDeal>& /*deals*/,
-                                                 std::uint64_t /*updates*/) const {
+                                                 std::uint64_t /*updates*/,
+                                                 std::uint64_t /*steps*/) const {
     return {};
   }
   /// A hash of the data, and of the values that the data decide: two nodes may run one job together

@@ -63,7 +63,8 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
             log_for_job(id, "this node does not join: it reads other data than the job's nodes");
             return drop_preparations(id);
           }
-          if (auto valid = job->set_history(description->former_deals, description->updates_before);
+          if (auto valid = job->set_history(description->former_deals, description->updates_before,
+                                            description->steps_before);
               !valid) {
             log_for_job(id, "the job's description: " + valid.error().message);
             return drop_preparations(id);

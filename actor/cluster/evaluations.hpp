@@ -87,8 +87,12 @@ class Evaluations {
     });
   }
 
-  /// Discards the models of a job.
+  /// Discards the models of a job that is closed. Refuses the requests that wait for their metrics.
   void forget(wire::JobId job) {
+    for (auto& [id, evaluation] : evaluations_)
+      if (id.first == job)
+        if (const OnReply reply = std::exchange(evaluation.waiting, nullptr))
+          reply(wire::Refused{"the job was closed"});
     std::erase_if(evaluations_, [job](const auto& e) { return e.first.first == job; });
   }
   /// Discards the models for which no request has come for `retention`.

@@ -303,9 +303,11 @@ struct JobDescription {
   std::optional<core::Deal> deal = {};
   /// actor::PreparedJob::data_fingerprint() on the sender's node.
   std::uint64_t data_fingerprint = 0;
+  /// The sum of the steps with which the job's workers went on from the checkpoint; 0 without one.
+  std::uint64_t steps_before = 0;
   static constexpr auto fields(auto& m) {
     return std::tie(m.settings, m.workers, m.configuration, m.age_ms, m.client, m.former_deals,
-                    m.updates_before, m.deal, m.data_fingerprint);
+                    m.updates_before, m.deal, m.data_fingerprint, m.steps_before);
   }
 };
 struct LogLine {

@@ -52,6 +52,9 @@ class PreparedTraining final : public actor::PreparedJob {
   [[nodiscard]] std::uint64_t updates_in_checkpoint() const override {
     return prepared_.resolved.updates_before;
   }
+  [[nodiscard]] std::uint64_t steps_in_checkpoint() const override {
+    return prepared_.resolved.steps_before;
+  }
   [[nodiscard]] std::string resume_note() const override { return prepared_.resume_note; }
   [[nodiscard]] core::Step steps_per_data_epoch() const override {
     return prepared_.resolved.steps_per_epoch;
@@ -67,11 +70,13 @@ class PreparedTraining final : public actor::PreparedJob {
     return {};
   }
   [[nodiscard]] Result<void> set_history(const std::vector<models::FormerDeal>& deals,
-                                         std::uint64_t updates) const override {
+                                         std::uint64_t updates,
+                                         std::uint64_t steps) const override {
     if (auto valid = models::check_deals(deals, prepared_.resolved.train_samples); !valid)
       return valid;
     prepared_.resolved.options.job.former_deals = deals;
     prepared_.resolved.updates_before = updates;
+    prepared_.resolved.steps_before = steps;
     return {};
   }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }

@@ -68,6 +68,8 @@ Result<std::optional<RunOnNodes>> describe_run_on_nodes(Access& access,
     if (auto valid = models::check_deals(deals, run->resolved.train_samples); !valid)
       return fail(valid.error());
     run->resolved.updates_before = description->updates_before;
+    // The notes of a node that has joined may be on a later checkpoint in the same file.
+    run->resolved.steps_before = description->steps_before;
     run->resolved.options.job.former_deals = std::move(deals);
   }
   return std::optional{RunOnNodes{*std::move(run), has_normalised_error}};

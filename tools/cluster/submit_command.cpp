@@ -357,7 +357,8 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   const std::vector<FileUse> read_by_nodes{{"the job's init", text_of(*known, "init")}};
   std::erase_if(*known, [](const Setting& setting) {
     return setting.key == "resume" || setting.key == "init" || setting.key == "trust-file" ||
-           setting.key == "actors";
+           setting.key == "actors" ||
+           (setting.key == "delay" && setting.text.starts_with("trace:"));
   });
   auto own_options = connection_options("");
   own_options.push_back(job_key(""));

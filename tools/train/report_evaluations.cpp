@@ -25,7 +25,7 @@ std::vector<SkippedEvaluations> skipped_evaluations(const actor::EvaluationCount
   std::vector<SkippedEvaluations> skipped_by_reason{
       {counts.outrun, "outrun", "because the workers had already reached the step of the next one"},
       {counts.crowded, "crowded", "because earlier ones were still running"},
-      {counts.missing, "missing", "because the model could not be read"},
+      {counts.missing, "missing", "because the model could not be read or evaluated"},
       {counts.ended, "ended", "because the job had ended"}};
   std::erase_if(skipped_by_reason,
                 [](const SkippedEvaluations& skipped) { return skipped.count == 0; });

@@ -155,6 +155,18 @@ TEST_F(EvaluationsTest, KeepFewModelsOfAJobAndRefuseMoreWhileAllAreComputed) {
   second.get();
 }
 
+TEST_F(EvaluationsTest, RefuseARequestThatWaitsWhenItsJobIsClosed) {
+  std::promise<void> release;
+  job_ = std::make_shared<ThreeRanges>(release.get_future().share());
+  auto reply = send(request(1, {0, 1, 2}));
+  loop_.call([this] {
+    evaluations_.forget(job_id);
+    return true;
+  });
+  EXPECT_EQ(reply.wait_for(std::chrono::milliseconds{500}), std::future_status::ready);
+  release.set_value();
+}
+
 TEST(ClosedEvaluations, CountThoseThatHang) {
   EventLoop loop;
   Evaluations evaluations{loop};

@@ -81,7 +81,7 @@ TEST(RecentFigures, CoverTheLastFiveSeconds) {
       now += 1s;
       updates += rate;
       loss_sum += loss * static_cast<double>(rate);
-      figures.add(now, updates, updates, loss_sum);
+      figures.add(now, {updates, updates, loss_sum});
     }
   };
   run(20, 10, 4);
@@ -98,19 +98,19 @@ TEST(RecentFigures, CoverTheLastFiveSeconds) {
 
 TEST(RecentFigures, DiscardEarlierReadingsWhenUpdatesFall) {
   RecentFigures figures;
-  figures.add(0s, 0, 0, 0);
-  figures.add(1s, 100, 100, 50);
-  figures.add(2s, 60, 60, 30);
+  figures.add(0s, {0, 0, 0});
+  figures.add(1s, {100, 100, 50});
+  figures.add(2s, {60, 60, 30});
   EXPECT_EQ(figures.updates_per_s(), 0);
-  figures.add(3s, 80, 80, 50);
+  figures.add(3s, {80, 80, 50});
   EXPECT_DOUBLE_EQ(figures.updates_per_s(), 20);
   EXPECT_DOUBLE_EQ(figures.loss(), 1);
 }
 
 TEST(RecentFigures, TakeTheMeanOfTheUpdatesThatHaveALoss) {
   RecentFigures figures;
-  figures.add(0s, 0, 0, 0);
-  figures.add(1s, 8, 5, 10);
+  figures.add(0s, {0, 0, 0});
+  figures.add(1s, {8, 5, 10});
   EXPECT_DOUBLE_EQ(figures.updates_per_s(), 8);
   EXPECT_DOUBLE_EQ(figures.loss(), 2);
   EXPECT_EQ(figures.loss_count(), 5U);

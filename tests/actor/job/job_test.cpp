@@ -185,7 +185,7 @@ TEST(Job, DrawsFastWorkersMoreOften) {
   }
 }
 
-/// Of 5 samples, 4 workers with batches of 1 have one for one worker alone in each second step.
+/// With 5 samples, 4 workers and batches of 1, only one worker has a sample in each second step.
 TEST(Job, LeavesStepsWithoutSamplesOutOfTheLoss) {
   const models::Table data{1, 0, models::Table::Dense{std::vector<float>(5, 0.0F)},
                            std::vector<float>(5, 1.0F)};

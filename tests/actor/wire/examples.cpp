@@ -300,7 +300,8 @@ std::vector<ControlMessage> example_control_messages() {
                            {{0, 32, 640, {{7}, {8}}}},
                            9,
                            deal(),
-                           79});
+                           79,
+                           44});
   add_reply(Ranges{{state}, 9});
   add_reply(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
   JobRecord ended{1, "x", "softmax on digits", "alice", {JobState::done, "", {{"loss", 0.5}}}};

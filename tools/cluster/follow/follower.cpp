@@ -207,9 +207,14 @@ void Follower::receive(const wire::JobStatus& status, const std::string& node) {
   const auto note_age = [&](core::Time age) {
     if (age > core::Time{} && age < age_max) began_at_ = std::min(began_at_, Clock::now() - age);
   };
-  if (status.last_step_ms < std::uint64_t{age_max / 1ms})
+  if (status.last_step_ms < std::uint64_t{age_max / 1ms}) {
     note_age(std::chrono::milliseconds{status.last_step_ms});
-  for (const auto& member : status.local_members) note_age(core::Time{member.waited_ns});
+    last_age_ = std::max<core::Time>(last_age_, std::chrono::milliseconds{status.last_step_ms});
+  }
+  for (const auto& member : status.local_members) {
+    note_age(core::Time{member.waited_ns});
+    last_age_ = std::max(last_age_, core::Time{member.active_ns});
+  }
   merged_.receive(status, node);
   exchange_ = exchange_of(status.settings);
   replicas_wanted_ = replicas_wanted(status.settings);
@@ -296,6 +301,7 @@ JobReport Follower::make_report() {
   report.has_begun = !steps.empty();
   report.is_done = all_done && report.workers.finished > 0;
   if (report.is_done) report.workers.have_equal_copies = have_equal_copies(copies);
+  if (report.is_done) report.ended_after = std::min(progress.elapsed, last_age_);
   report.is_paused = all_paused && !steps.empty();
   report.missing_nodes = missing_nodes();
   report.blocked_reason = merged_.blocked_reason;

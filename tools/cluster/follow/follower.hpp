@@ -25,6 +25,8 @@ struct JobReport {
   bool has_begun = false;
   /// True if all workers have ended: they have made all steps, or were stopped.
   bool is_done = false;
+  /// How long after the job's start its workers had ended. Requires: is_done.
+  core::Time ended_after{};
   /// True if all workers are paused, so that no update is in flight.
   bool is_paused = false;
   /// The reason why the job cannot go on; empty if it can.
@@ -213,6 +215,8 @@ class Follower {
   std::uint64_t loss_count_ = 0;
   double loss_sum_ = 0;
   double loss_ = 0;
+  /// The greatest age of the job at which a node has reported a step or the end of a worker.
+  core::Time last_age_{};
   /// The estimated time at which the job began; while no configuration is known, the time of the
   /// last poll.
   Clock::time_point began_at_ = Clock::now();

@@ -14,6 +14,8 @@
 #include "starling/base/text.hpp"
 #include "starling/engine/exchange/layout.hpp"
 #include "starling/engine/work/gradients.hpp"
+#include "starling/tools/job/target.hpp"
+#include "starling/tools/registry/prediction_metrics.hpp"
 
 namespace starling::program {
 namespace {
@@ -143,6 +145,8 @@ Result<JobNotes> notes_of(const Json& json) {
                 printable(json.at("data").get<std::string>())};
   if (const Json& baseline = json.at("baseline"); !baseline.is_null())
     notes.advice.baseline = {{baseline.at("metric"), baseline.at("value")}, baseline.at("loss")};
+  for (const std::string name : json.at("metrics")) notes.metrics.push_back({name, 0});
+  notes.evaluation_metrics = json.at("evaluation_metrics");
   notes.has_normalised_error = json.at("has_normalised_error");
   notes.advice.labels_hint = printable(json.at("labels_hint").get<std::string>());
   notes.resume_note = printable(json.at("resume_note").get<std::string>());
@@ -166,11 +170,18 @@ std::string write_job_notes(const PreparedRun& ready) {
             {"data", ready.resolved.data_shape},
             {"train_samples", ready.resolved.train_samples},
             {"test_samples", ready.resolved.test_samples},
+            {"metrics", Json::array()},
+            {"evaluation_metrics", Json::array()},
             {"baseline", nullptr},
             {"labels_hint", ready.data_advice.labels_hint},
             {"has_normalised_error", table != nullptr && !table->true_weights.empty()},
             {"resume_note", ready.resume_note},
             {"steps_before", ready.resolved.steps_before}};
+  if (const AnyData* test = ready.test()) {
+    for (const auto& metric : ready.model->metrics_of_one_sample(*test))
+      json["metrics"].push_back(metric.name);
+    json["evaluation_metrics"] = metric_names(*ready.model, *test);
+  }
   if (const auto& baseline = ready.data_advice.baseline;
       baseline && std::isfinite(baseline->figure.value) && std::isfinite(baseline->loss))
     json["baseline"] = {{"metric", baseline->figure.name},
@@ -195,8 +206,11 @@ Result<RecordedRun> describe_run(Job job, const Settings& settings, JobNotes not
     return add_location(Error{"until: there is no test data to reach it on"}, settings);
   if (until && job.evaluate_every == core::Step{0})
     return add_location(Error{"until: has no effect with eval-every 0"}, settings);
-  // The first evaluation shows which metrics the model computes.
-  if (auto valid = check_test_loss(job, notes.model.model, has_test_data, has_test_data); !valid)
+  if (until)
+    if (auto valid = check_target(*until, notes.metrics, notes.evaluation_metrics); !valid)
+      return add_location(std::move(valid).error(), settings);
+  const bool has_loss = std::ranges::count(notes.metrics, "loss", &models::Metric::name) > 0;
+  if (auto valid = check_test_loss(job, notes.model.model, has_test_data, has_loss); !valid)
     return add_location(std::move(valid).error(), settings);
   RecordedRun run{.resolved = resolve_job(job, settings, *notes.description, notes.data)};
   run.resolved.steps_before = notes.steps_before;

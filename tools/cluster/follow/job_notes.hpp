@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "starling/base/result.hpp"
 #include "starling/tools/job/settings.hpp"
@@ -20,6 +21,10 @@ struct JobNotes {
   ModelNotes model = {};
   DataSize data = {};
   DataAdvice advice = {};
+  /// The metrics that the model computes over the test data, and those that an evaluation computes
+  /// (metric_names()); empty without test data.
+  models::Metrics metrics = {};
+  std::vector<std::string> evaluation_metrics = {};
   /// True if AnyModel::normalised_error() may have a value.
   bool has_normalised_error = false;
   /// As RecordedRun::resume_note.

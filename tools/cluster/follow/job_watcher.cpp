@@ -66,6 +66,8 @@ JobWatcher::End JobWatcher::follow() {
             "kinds may round differently");
       set_early_end();
       count_final_evaluations();
+      // This poll may come long after the end, because a node has evaluated a model meanwhile.
+      outcome_.last.elapsed = report->ended_after;
       return End::ended;
     }
     if (!goes_on && !is_stopping_ && on_leave_ == OnLeave::leave_running) return End::left;
@@ -147,15 +149,22 @@ void JobWatcher::evaluate_if_due(double step) {
   const bool is_evaluated = evaluate(step);
   const bool is_given_up =
       !is_evaluated && Clock::now() > *evaluation_due_at_ + evaluation_retry_time;
-  if (is_given_up) ++outcome_.last.counts.missing;
+  if (is_given_up) {
+    ++outcome_.last.counts.missing;
+    if (std::exchange(warned_evaluation_error_, evaluation_error_) != evaluation_error_)
+      recorder_.warn("the model of step " + std::to_string(std::llround(step)) +
+                     " is not evaluated: " + evaluation_error_);
+  }
   if (is_evaluated || is_given_up) evaluation_due_at_.reset();
 }
 
 bool JobWatcher::evaluate(double step) {
   auto model = follower_.fetch(layout_, one_try);
+  evaluation_error_ = model ? std::string{} : model.error().message;
   if (!model) return false;
   auto metrics = run_.evaluator->on_test_data(*model);
-  if (metrics.empty() && !run_.evaluator->error().empty()) return false;
+  evaluation_error_ = run_.evaluator->error();
+  if (metrics.empty() && !evaluation_error_.empty()) return false;
   actor::Progress& last = outcome_.last;
   last.test = std::move(metrics);
   last.evaluated_at = step;
@@ -235,16 +244,27 @@ Result<JobWatcher::States> JobWatcher::fetch_states(FetchTimeouts timeouts, int 
   return follower_.fetch(layout_, timeouts);
 }
 
-models::Metrics JobWatcher::evaluate_finally(const std::function<models::Metrics()>& evaluate) {
+bool JobWatcher::evaluate_finally() {
   constexpr int tries_max = 3;
   const bool was_interrupted = is_interrupted();
+  const Evaluator& evaluator = *run_.evaluator;
+  actor::Progress& last = outcome_.last;
+  last.train.clear();
+  last.test.clear();
   for (int tries = 1;; ++tries) {
-    models::Metrics metrics = evaluate();
-    const std::string error = run_.evaluator->error();
-    if (error.empty()) return metrics;
+    std::string error;
+    if (last.train.empty()) {
+      last.train = evaluator.on_training_data(outcome_.model);
+      error = evaluator.error();
+    }
+    if (error.empty() && evaluator.has_test_data()) {
+      last.test = evaluator.on_test_data(outcome_.model);
+      error = evaluator.error();
+    }
+    if (error.empty()) return true;
     if (tries == tries_max || (is_interrupted() && !was_interrupted)) {
       recorder_.warn("the last model is not evaluated: " + error);
-      return metrics;
+      return false;
     }
     std::this_thread::sleep_for(1s);
     (void)follower_.poll();
@@ -266,14 +286,11 @@ void JobWatcher::fetch_final_model() {
   outcome_.model = *std::move(model);
   if (has_failed) return;
   actor::Progress& last = outcome_.last;
-  const Evaluator& evaluator = *run_.evaluator;
-  last.train = evaluate_finally([&] { return evaluator.on_training_data(outcome_.model); });
-  if (evaluator.has_test_data())
-    last.test = evaluate_finally([&] { return evaluator.on_test_data(outcome_.model); });
+  const bool is_evaluated = evaluate_finally();
   if (!has_target_model) last.evaluated_at = step_;
   if (!has_target_model) last.evaluated_epoch = last.data_epoch;
   if (!has_target_model) last.evaluated_updates = last.updates;
-  ++last.evaluations;
+  ++(is_evaluated ? last.evaluations : last.counts.missing);
   (void)recorder_.on_evaluated(last, outcome_.model);
 }
 

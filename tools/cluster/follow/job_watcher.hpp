@@ -91,9 +91,9 @@ class JobWatcher {
   /// If the user asked for a checkpoint, tries `tries` times to fetch a cut from which a job can
   /// resume. Else, or if no try succeeds, fetches the values alone.
   [[nodiscard]] Result<States> fetch_states(FetchTimeouts timeouts, int tries);
-  /// Calls `evaluate`, which evaluates the last model, until it succeeds, but at most a few times,
-  /// and not again once is_interrupted() has become true. Warns if it does not succeed.
-  [[nodiscard]] models::Metrics evaluate_finally(const std::function<models::Metrics()>& evaluate);
+  /// Evaluates the last model. Tries a few times, but not again once is_interrupted() has become
+  /// true. Warns and returns false if it does not succeed.
+  [[nodiscard]] bool evaluate_finally();
   /// Fetches and evaluates the model of the job that has ended.
   void fetch_final_model();
 
@@ -107,6 +107,10 @@ class JobWatcher {
   actor::PeriodicTrigger evaluations_;
   /// When the evaluation was due for which the model was not fetched yet; absent if there is none.
   std::optional<Clock::time_point> evaluation_due_at_;
+  /// Why the last try to evaluate has failed, empty if it has not; and the last error that the user
+  /// was warned of.
+  std::string evaluation_error_;
+  std::string warned_evaluation_error_;
   actor::PeriodicTrigger checkpoints_;
   /// True if a checkpoint is due and was not fetched yet.
   bool must_save_ = false;

@@ -143,6 +143,11 @@ TEST_F(JobNotesTest, LetAFollowerCheckItsOwnSettings) {
   EXPECT_EQ(error_of(job, settings_of({{"until", "accuracy=0.5"}, {"eval-every", "0"}})),
             "--until: has no effect with eval-every 0");
   EXPECT_EQ(error_of(job, settings_of({{"patience", "3"}})), "");
+  EXPECT_EQ(error_of(job, settings_of({{"until", "recall=0.9"}})), "");
+  EXPECT_NE(error_of(job, settings_of({{"until", "recall<=0.9"}})).find("by getting worse"),
+            std::string::npos);
+  EXPECT_NE(error_of(job, settings_of({{"until", "r2=0.9"}})).find("has no metric 'r2'"),
+            std::string::npos);
 }
 
 TEST_F(JobNotesTest, AreRefusedIfTheyAreMalformed) {
