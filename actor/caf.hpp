@@ -108,9 +108,9 @@ void post_and_run(const Handle& to, Ts&&... xs) {
   thread.run(messages_max);
 }
 
-/// A scope in which a thread that runs no actor spawns actors or sends them requests. In CAF 0.17
-/// such a thread holds the actor system's logger until the thread ends, and the destructor of the
-/// system waits for the logger. The end of the scope releases the logger.
+/// A scope in which a thread that runs no actor makes an actor system, spawns actors or sends them
+/// requests. In CAF 0.17 such a thread holds the actor system's logger until the thread ends, and
+/// the destructor of the system waits for the logger. The end of the scope releases the logger.
 class CafThreadScope {
  public:
   CafThreadScope() = default;

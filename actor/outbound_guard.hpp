@@ -1,7 +1,7 @@
 /// Internal to Transport: closes outbound connections (those that this node has made) on which the
 /// remote node sends more than the answers to a handshake. No correct node does so. ZeroMQ would
-/// receive and keep all of it: it limits the size of each part of a message, but not the number of
-/// parts. Not thread-safe.
+/// receive and keep all these bytes: it limits the size of each part of a message, but not the
+/// number of parts. Not thread-safe.
 #pragma once
 
 #include <chrono>

@@ -56,8 +56,9 @@ class Reaper {
     const std::lock_guard lock{mutex_};
     return queue_.size() + begun_at_.size() - hanging_uncounted();
   }
-  /// Starts a thread in place of each whose object hangs, so that other objects are destroyed
-  /// meanwhile. If the system cannot start one, returns without an error; call again later.
+  /// Starts a thread in place of each thread whose object hangs, so that other objects are
+  /// destroyed meanwhile. If the system cannot start one, returns without an error; call again
+  /// later.
   void replace_hanging_threads() {
     const std::lock_guard lock{mutex_};
     try {

@@ -7,7 +7,7 @@
 namespace starling::barrier {
 namespace {
 
-/// Returns the rule's name in text.
+/// Returns the name by which text calls the rule.
 std::string label(const AnyRule& rule) {
   if (const auto* predicate = std::get_if<Predicate>(&rule)) return predicate->label;
   return std::visit([](const auto& r) { return std::string{r.name}; }, rule);
@@ -74,7 +74,7 @@ std::optional<AnyRule> find_rule(std::string_view name, SpecReader& reader,
   return std::visit([&](const auto& rule) -> AnyRule { return rule.parse(reader); }, *found);
 }
 
-/// Reads the weights of a sampled barrier's draws.
+/// Reads the option `draw`: the weights with which a sampled barrier draws workers.
 Weighting read_weighting(SpecReader& reader) {
   const auto weighting = parse_weighting(reader.text("draw", "uniform"));
   if (!weighting) reader.refuse(weighting.error().message);

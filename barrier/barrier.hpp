@@ -49,9 +49,9 @@ struct Barrier {
 /// or a RuleWithRounds.
 [[nodiscard]] bool needs_paces(const Barrier& barrier);
 
-/// Returns the end of the run that a worker may begin now: the step up to which it may go on
-/// without asking again, because it sees the paces `others`. Returns its own step if it must wait,
-/// as it always must between rounds. Requires: needs_paces(barrier).
+/// Returns the end of the run that a worker may begin now: the step up to which the worker may go
+/// on without asking again, because it sees the paces `others`. Returns `own.step` if the worker
+/// must wait, as it always must between rounds. Requires: needs_paces(barrier).
 [[nodiscard]] Step run_to(const Barrier& barrier, const Pace& own, std::span<const Pace> others);
 
 /// Returns true if each worker tunes the barrier for itself, by a Tuner (tuner.hpp): the barrier at
@@ -92,8 +92,8 @@ struct Barrier {
 [[nodiscard]] std::optional<Step> promised_floor(const Barrier& barrier, Step own_step);
 
 /// Returns how many workers the rule sees if there are `others` other live workers: all of them, or
-/// the sample size if that is less; 0 if the barrier always passes. A tuned barrier sees at most
-/// that many.
+/// the sample size if that is less; 0 if the barrier always passes. For a tuned barrier, returns
+/// the most workers that it sees.
 [[nodiscard]] std::size_t seen_workers(const Barrier& barrier, std::size_t others);
 
 /// Returns true for ASP and for barriers that equal it (s = infinity, beta = 0).
@@ -149,6 +149,7 @@ struct Description {
   std::string example;
   /// When a worker passes the barrier, and whose steps the rule sees.
   std::string summary;
+  /// True if the barrier works in central mode only.
   bool central_only;
 };
 /// Returns a description of each built-in rule, over all workers and over samples of `beta`.

@@ -26,7 +26,8 @@ std::optional<std::size_t> pick(std::span<const Weighted> left, std::uint64_t ot
   return left.empty() ? std::nullopt : std::optional{left.size() - 1};
 }
 
-/// Returns the number that has `rank` among those that `weights` does not contain.
+/// Returns the number that has the rank `rank`, counted from 0, among the numbers that `weights`
+/// does not contain.
 std::uint32_t number_without_weight(std::uint32_t rank, std::span<const Weighted> weights) {
   // Before weights[i] there are weights[i].number - i numbers without a weight.
   std::size_t low = 0;
@@ -77,7 +78,7 @@ void draw_weighted(std::uint32_t population, std::uint32_t count, std::span<cons
       --others_left;
     }
   }
-  // The numbers of weight 1 are equally likely, so any subset of them is.
+  // The numbers of weight 1 are equally likely, so all subsets of the same size are, too.
   draw(others, others - others_left, random, drawn);
   for (std::uint32_t& rank : drawn) rank = number_without_weight(rank, weights);
   drawn.insert(drawn.end(), with_weight.begin(), with_weight.end());

@@ -25,7 +25,7 @@ inline void draw(std::uint32_t population, std::uint32_t count, Random& random,
   if (count <= 32) {
     for (std::uint32_t last = population - count; last < population; ++last) {
       const auto pick = static_cast<std::uint32_t>(random.below(last + 1U));
-      // Before all others, or right behind the number that was drawn already.
+      // Inserts a number before all others or, if it was drawn already, `last` right behind it.
       const auto same = std::ranges::find(drawn, pick);
       if (same == drawn.end())
         drawn.insert(drawn.begin(), pick);

@@ -30,7 +30,8 @@ constexpr double waiting_gain = 0.05;
 constexpr double staleness_gain = 0.15;
 /// How far log2(1 + s) moves if the error rises by 1.
 constexpr double staleness_damping = 0.45;
-/// How far a draw raises log2(beta) if s does not hold, and lowers it if s does.
+/// How far a draw raises log2(beta) if the bound s does not hold among the drawn workers
+/// (steer_staleness()), and lowers it if the bound holds.
 constexpr double sample_rise = 0.1;
 constexpr double sample_fall = sample_rise / 8;
 /// The weight of one step in the smoothed step time.
@@ -42,8 +43,9 @@ constexpr double lag_window = 16;
 /// A worker whose smoothed lag is below this is the slowest: no beta makes it wait.
 constexpr double no_lag = 0.05;
 
-/// Progress: the share of waiting that is the target of the law for waiting, its limits, and the
-/// ratio of the smoothed descents at the end and at the start of a move that a worker aims at.
+/// Progress: the first share of waiting at which steer_waiting() aims, and the limits of this
+/// share. Then the ratio at which a worker aims: the smoothed descent at the end of a move, divided
+/// by that at its start.
 constexpr double share_first = 0.02;
 constexpr double share_min = 0.01;
 constexpr double share_max = 0.5;
@@ -64,7 +66,7 @@ double own_target(double target, double lead) {
 /// have waited by its own target and did not, in units of what the job's target allows in one step.
 void steer_waiting(double target, double own_target, TunerState& state, const Observation& seen) {
   if (seen.step_time <= 0) return;
-  // The mean is that of the steps before: one that contains this step would let long steps count
+  // The mean is that of the steps before: a mean that contains this step would let long steps count
   // for less than short ones.
   const double mean = state.step_time.value_or(seen.step_time);
   state.step_time = mean + step_time_weight * (seen.step_time - mean);
@@ -101,7 +103,8 @@ void steer_progress(TunerState& state, const Observation& seen) {
   steer_waiting(state.waiting_share, state.waiting_share, state, seen);
 }
 
-/// Returns how far a mean lag is above the target; at most 1, and at least -1 if it is below.
+/// Returns how far a mean lag is above the target, about in proportion to the target; from -1 to 1,
+/// negative if it is below.
 double staleness_error(const Tuned& rule, double mean_lag) {
   return std::clamp(1.5 * (mean_lag - rule.target) / (rule.target + 0.5), -1.0, 1.0);
 }

@@ -9,7 +9,8 @@
 
 namespace starling::tensor_pool {
 
-/// Bytes of the smallest block that comes from the pool; smaller ones come from malloc.
+/// Bytes of the smallest block that comes from the pool. Smaller blocks, and under AddressSanitizer
+/// all blocks, come from std::aligned_alloc().
 inline constexpr std::size_t block_bytes_min = std::size_t{64} << 10U;
 /// The largest number of bytes of released blocks that the pool keeps.
 inline constexpr std::size_t idle_bytes_max = std::size_t{64} << 20U;

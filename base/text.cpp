@@ -170,7 +170,7 @@ std::string print_number(double number) {
 }
 
 std::string print_float(float number) {
-  // The double of the shortest text has no digits that this text does not have.
+  // Reads the float's shortest text as a double, which prints with the same digits.
   std::array<char, 32> text{};
   const char* const end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
   double shortest = 0;

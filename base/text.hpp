@@ -58,8 +58,8 @@ void split(Text&& text, char separator) = delete;
 /// Returns the shortest decimal text that is nearest to this float: 0.1 where print_number() of the
 /// same value as a double has 17 digits. Whole numbers below 1e15 have no exponent here either.
 [[nodiscard]] std::string print_float(float number);
-/// Returns a share as a percentage, "7%": the shortest number of which a hundredth is the share, or
-/// nearly the share if there is no such double.
+/// Returns a share as a percentage: "7%" for 0.07. Rounds the percentage to nine decimal places if
+/// a hundredth of the rounded number is still `share`.
 [[nodiscard]] std::string print_percent(double share);
 
 /// Returns the candidate with the smallest edit distance to `word`; empty if for each candidate

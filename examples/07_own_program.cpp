@@ -44,7 +44,8 @@ struct QuantileRegression {
     const auto x = data.dense_row(i);
     return std::inner_product(x.begin(), x.end(), w.begin(), w.back());
   }
-  /// Returns the derivative of the loss by the estimate. `above` is the target minus the estimate.
+  /// Returns the derivative of the loss with respect to the estimate. `above` is the target minus
+  /// the estimate.
   [[nodiscard]] float slope(float above) const { return above > 0 ? -q : 1 - q; }
 
   double gradient(std::span<const float> w, const models::Table& data, models::Batch batch,

@@ -72,7 +72,7 @@ class KMeans {
             {"distance", {total, count}, std::vector{step}}};
   }
 
-  /// Returns the mean distance in the last step.
+  /// Returns the mean squared distance of a sample from its centre, in the last step that was made.
   static models::Metrics evaluate(const actor::Tensors<double>& tensors) {
     double distance = 0;
     const auto found = tensors.get("distance");

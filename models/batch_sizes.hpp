@@ -25,10 +25,10 @@ struct WorkDone {
 [[nodiscard]] std::vector<double> next_shares(std::span<const WorkDone> workers);
 
 /// Divides `total` samples in proportion to `shares` by the method of the largest remainder: each
-/// worker gets its exact part rounded down, and those with the largest remainders get one more;
-/// equal remainders favour the lower index. Each worker gets at least 1. The sum is `total`, or the
-/// number of workers if that is larger. Requires: shares are not negative, and neither NaN nor
-/// infinite; if all are 0, they count as equal. `total` is at most 2^32.
+/// worker gets its exact part rounded down, and the workers with the largest remainders get one
+/// more; equal remainders favour the lower index. Each worker gets at least 1. The sum is `total`,
+/// or the number of workers if that is larger. Requires: shares are not negative, and neither NaN
+/// nor infinite; if all are 0, they count as equal. `total` is at most 2^32.
 [[nodiscard]] std::vector<std::uint64_t> divide_batch(std::uint64_t total,
                                                       std::span<const double> shares);
 

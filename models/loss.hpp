@@ -2,7 +2,7 @@
 ///
 /// The scores are a model's outputs, a matrix [n x k] row by row, for n labels. A loss has
 /// - apply: returns the sums of loss and metric over the rows, and replaces every score by `scale`
-///   times the derivative of its row's loss by that score;
+///   times the derivative of its row's loss with respect to that score;
 /// - decide: returns the prediction from the scores of one row, a class index or a value;
 /// - metric: the name of the quantity that Accumulator::metric_value sums;
 /// - link: the function that turns scores into probabilities; ContrastiveLoss has no link.

@@ -23,7 +23,8 @@ using Batch = std::span<const std::uint32_t>;
 
 /// The arguments of gradient and evaluate besides parameters and data.
 struct ComputeContext {
-  /// Seeded by (job seed, worker, step), so that a step repeats exactly, dropout included.
+  /// For a gradient: seeded by (job seed, worker, step), so that a step repeats exactly, dropout
+  /// included. For an evaluation: the same numbers in each call.
   Random& random;
   /// Scratch memory, which is emptied before every call.
   Arena& arena;
@@ -67,7 +68,7 @@ concept PrefetchableData = DataSet<D> && requires(const D data, Batch batch) {
 };
 
 /// A model over data of type D. `w` is the whole parameter vector in the order of parameters(), `g`
-/// its gradient in the same order.
+/// its gradient in the same order. `batch` has at least one sample.
 ///
 /// - initialise: sets all elements of its first argument to the initial parameters.
 /// - gradient: adds the gradient of the mean loss over `batch` to `g`, which is zero on entry, and

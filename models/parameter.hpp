@@ -22,7 +22,8 @@ struct Parameter {
   /// True if weight decay (`--l2`) applies; usually false for biases.
   bool decay = true;
   /// False for a buffer that is stored with the parameters but not trained, such as a running mean.
-  /// Its "gradient" is added to it, weighted like any update, and bypasses the optimiser.
+  /// Its "gradient" is the change of the buffer. It is multiplied by the update's weight, as
+  /// Applier::weight() defines, and added to the buffer without the optimiser.
   bool trained = true;
 
   /// Returns the number of elements.
@@ -36,7 +37,7 @@ struct Parameter {
 };
 
 /// Refuses invalid parameters: a name that is missing or given twice, a shape without elements or
-/// with more than 2^48 elements, a scalar that is row-sparse. Messages call a parameter `noun`.
+/// with more than 2^48 elements, a scalar that is row-sparse. The Error calls a parameter `noun`.
 [[nodiscard]] Result<void> check(const std::vector<Parameter>& parameters,
                                  std::string_view noun = "parameter");
 

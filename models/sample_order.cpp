@@ -14,7 +14,7 @@ namespace {
 /// A key that makes the random numbers of the order independent of all others of the job's seed.
 constexpr std::uint64_t order_stream = 0x6f72646572;
 
-/// The samples that are left are listed in memory, so their number is bounded.
+/// The samples that former deals left are listed in memory, so check_deals() bounds their number.
 constexpr std::uint64_t epochs_apart_max = 100;
 constexpr std::uint64_t epoch_max = UINT32_MAX - 2 * epochs_apart_max;
 constexpr std::uint64_t count_max = std::uint64_t{1} << 60U;

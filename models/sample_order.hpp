@@ -88,7 +88,8 @@ class SampleOrder {
   /// Returns the number of steps of one epoch, which is the same for every worker.
   [[nodiscard]] std::uint64_t steps_per_epoch() const noexcept { return steps_per_epoch_; }
 
-  /// Returns the number of steps that deal what former deals left; 0 without former deals.
+  /// Returns the number of steps in which the workers take the samples that former deals left; 0
+  /// if there are none.
   [[nodiscard]] std::uint64_t leftover_steps() const noexcept { return leftover_steps_; }
   /// Returns the first epoch that this deal deals as a whole.
   [[nodiscard]] std::uint64_t first_epoch() const noexcept { return first_epoch_; }
@@ -128,7 +129,7 @@ class SampleOrder {
   /// or, if whole epochs have no samples for the worker, what is left of its part of the leftover,
   /// at most a batch.
   [[nodiscard]] std::uint64_t size_after(std::uint64_t worker, std::uint64_t taken) const;
-  /// Replaces `out` by these samples.
+  /// Replaces `out` by the samples that the worker takes next.
   void batch_after(std::uint64_t worker, std::uint64_t taken,
                    std::vector<std::uint32_t>& out) const;
   void batch_after(std::uint64_t worker, std::uint64_t taken, std::vector<DealtSample>& out) const;
@@ -203,16 +204,16 @@ class SampleOrder {
   /// Goes on after the deals `former`.
   void follow(std::span<const FormerDeal> former);
   [[nodiscard]] const std::vector<DealtSample>& leftover() const;
-  /// Calls `take(sample, epoch)` for each sample of `worker` at `step`.
+  /// Calls `take(DealtSample)` for each sample of `worker` at `step`.
   template <class Take>
   void for_each_sample(std::uint64_t worker, std::uint64_t step, Take take) const;
-  /// Calls `take(sample, epoch)` for each of the samples that `worker` takes after its first
-  /// `taken`.
+  /// Calls `take(DealtSample)` for each of the samples that `worker` takes next after its first
+  /// `taken` samples.
   template <class Take>
   void for_each_sample_after(std::uint64_t worker, std::uint64_t taken, Take take) const;
-  // These describe how `count` samples are dealt, from the first worker on: the number of steps,
-  // the number of samples that a worker gets, those of its first `steps` steps, and the place of
-  // the sample at a position.
+  // These functions describe how `count` samples are dealt, from the first worker on. They return
+  // the number of steps, the number of samples that a worker gets in all steps and in its first
+  // `steps` steps, and the place of the sample at a position.
   [[nodiscard]] std::uint64_t steps_for(std::uint64_t count) const;
   [[nodiscard]] std::uint64_t share_of(std::uint64_t worker, std::uint64_t count) const;
   [[nodiscard]] std::uint64_t share_of_steps(std::uint64_t worker, std::uint64_t count,
@@ -240,7 +241,7 @@ class SampleOrder {
   std::uint64_t first_epoch_ = 0;
   std::uint64_t leftover_size_ = 0;
   std::uint64_t leftover_steps_ = 0;
-  /// Null if nothing is left over, or if only its size counts.
+  /// Null if nothing is left over, or in check_deals(), which needs only leftover_size_.
   std::shared_ptr<Leftover> leftover_;
 };
 
@@ -255,14 +256,16 @@ class SampleOrder {
 /// each step takes at least one. Requires: epochs >= 0.
 [[nodiscard]] std::uint64_t steps_max_in(double epochs, std::uint64_t samples);
 
-/// Returns how many of the `samples` samples that a job's workers have taken before count as those
-/// of `worker` when `workers` workers go on. Requires: worker < workers.
+/// The workers of a job have taken `samples` samples before it resumes. Returns how many of these
+/// count as taken by `worker` when `workers` workers go on. Requires: worker < workers.
 [[nodiscard]] std::uint64_t samples_at_resume(std::uint64_t samples, std::uint64_t workers,
                                               std::uint64_t worker);
 
 /// Returns the former deals of a job whose workers change after the deal `last`, whose order was
 /// `order`, and which came after the deals `former`. Sets first_epoch in the returned `last`;
-/// leaves `last` out if no worker has taken any of its samples.
+/// leaves `last` out if no worker has taken any of its samples. If the workers have taken all that
+/// the deals `former` left, the result does not contain `former`, and `taken` in `last` counts only
+/// what was taken after that.
 [[nodiscard]] std::vector<FormerDeal> deals_after(std::span<const FormerDeal> former,
                                                   const SampleOrder& order, FormerDeal last);
 

@@ -103,9 +103,9 @@ class ClusterClient::Impl {
     pending_.push_back({++number_, address, body});
   }
 
-  /// Sends the pending requests, and repeats those that get no reply for 500 ms, or for 5 s if it
-  /// may take long. Returns when all have a reply, after `timeout`, or `grace` after the first
-  /// reply. Requires: `lock` holds mutex_.
+  /// Sends the pending requests, and repeats each that gets no reply for 500 ms, or for 5 s if
+  /// takes_long() is true of it. Returns when all have a reply, `timeout` after the call, or
+  /// `grace` after the first reply, whichever comes first. Requires: `lock` holds mutex_.
   void await_replies(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds timeout,
                      std::chrono::milliseconds grace) {
     for (const PendingRequest& request : pending_) contacted_.insert(request.address);
@@ -134,8 +134,8 @@ class ClusterClient::Impl {
     }
   }
 
-  /// True if the request or the reply may be large, or if the reply may wait for a computation: it
-  /// must have time to arrive before the request is repeated.
+  /// True if the request or its reply may be large, or if the reply may wait for a computation: the
+  /// reply must have time to arrive before the request is repeated.
   static bool takes_long(const wire::RequestBody& request) {
     return std::holds_alternative<wire::ReadRanges>(request) ||
            std::holds_alternative<wire::GetResult>(request) ||
@@ -175,8 +175,8 @@ class ClusterClient::Impl {
   std::mutex mutex_;
   std::condition_variable reply_received_;
   /// The number of the latest request. Numbers begin at random, because another client may have
-  /// this client's address later. That client must not take a late reply to this one for a reply to
-  /// its own request.
+  /// this client's address later. That client must not take a late reply to a request of this
+  /// client for a reply to its own request.
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
   /// The requests of the current call of ask_all(), ask_briefly() or ask_each().
   std::vector<PendingRequest> pending_;

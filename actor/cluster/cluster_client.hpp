@@ -39,9 +39,9 @@ class ClusterClient {
       std::chrono::milliseconds timeout);
   /// As ask_all(), but does not let nodes that do not answer delay the replies of the others: once
   /// a node has answered, waits for at most `grace` for the others. The request to a node that has
-  /// not answered by then stays open. If the next call of this function has its address, that call
-  /// returns the reply and sends no new request; otherwise the reply is dropped. So all calls of
-  /// this function must have the same `body`.
+  /// not answered by then stays open. If the next call of this function has that node's address, it
+  /// sends no new request, and returns the reply to the open one; otherwise that reply is dropped.
+  /// So all calls of this function must have the same `body`.
   [[nodiscard]] std::vector<std::optional<wire::ReplyBody>> ask_briefly(
       const std::vector<std::string>& addresses, const wire::RequestBody& body,
       std::chrono::milliseconds timeout, std::chrono::milliseconds grace);

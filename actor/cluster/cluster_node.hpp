@@ -30,10 +30,10 @@ class PreparedJob {
   [[nodiscard]] virtual std::size_t ranges() const = 0;
   /// The number of updates in the checkpoint that the job resumes from; 0 if it resumes from none.
   [[nodiscard]] virtual std::uint64_t updates_in_checkpoint() const { return 0; }
-  /// The sum of the steps with which the workers go on from this checkpoint.
+  /// The sum of the steps at which the workers go on from this checkpoint; 0 without one.
   [[nodiscard]] virtual std::uint64_t steps_in_checkpoint() const { return 0; }
   /// Tells users what changes for the job because it resumes from a checkpoint; empty if nothing
-  /// does.
+  /// changes.
   [[nodiscard]] virtual std::string resume_note() const { return {}; }
   /// The number of steps of each worker in one pass over its data; 0 if the job has no data.
   [[nodiscard]] virtual core::Step steps_per_data_epoch() const { return 0; }
@@ -47,21 +47,22 @@ class PreparedJob {
   /// Sets options().former_deals, updates_in_checkpoint() and steps_in_checkpoint() to those of the
   /// checkpoint from which the job went on. A node that joins a running job calls this before
   /// make_local_job(), because the file of that checkpoint may hold a later one by now. Returns an
-  /// Error if the deals cannot be those of the data.
+  /// Error if the deals do not fit the data.
   [[nodiscard]] virtual Result<void> set_history(const std::vector<models::FormerDeal>& /*deals*/,
                                                  std::uint64_t /*updates*/,
                                                  std::uint64_t /*steps*/) const {
     return {};
   }
-  /// A hash of the data, and of the values that the data decide: two nodes may run one job together
-  /// only if their fingerprints are equal.
+  /// A hash of the data and the checkpoint that this node has read, and of what follows from them,
+  /// such as the model: two nodes may start one job together only if their fingerprints are equal.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
   /// A hash of the data alone: a node may join a running job only if its hash is that of the job's
   /// nodes. 0 if the job has no data.
   [[nodiscard]] virtual std::uint64_t data_fingerprint() const { return 0; }
   [[nodiscard]] virtual Result<std::unique_ptr<LocalJob>> make_local_job(
       LocalJobOptions options) const = 0;
-  /// The text of the job's model; empty if the job has none. Settings may leave the model to nodes.
+  /// The job's model as text, as in the setting `model`; empty if the job has none. Settings may
+  /// name no model; the node then chooses one.
   [[nodiscard]] virtual std::string model() const { return {}; }
   /// Returns what programs that follow the job need to know of its data and its model, in a form
   /// that the node does not read. Empty if they need nothing.
@@ -97,7 +98,7 @@ struct ClusterOptions {
   /// The addresses of the seed nodes, as wire::print writes them; empty for the first node of a
   /// cluster.
   std::vector<std::string> seeds;
-  /// The node's name; may be empty. If two live nodes have one name, the cluster refuses the
+  /// The node's name; may be empty. If two live nodes have the same name, the cluster refuses the
   /// second.
   std::string name;
   /// Appends the port that the node listens on to its name.
@@ -105,8 +106,8 @@ struct ClusterOptions {
   /// The number of workers that the node brings into each running job that it joins.
   std::uint32_t workers = 1;
   JobLimits limits = {};
-  /// How long a job waits for its JobOptions::on_start, which may not return. The node to which the
-  /// job was submitted waits 30 s for the start.
+  /// How long a job waits for its JobOptions::on_start, which may never return. The node to which
+  /// the job was submitted waits 30 s for the start.
   std::chrono::milliseconds on_start_max = std::chrono::seconds{20};
   JobPreparer prepare_job;
   /// Called on one of the node's threads with new revocations of certificates. The callback must
@@ -132,8 +133,8 @@ class ClusterNode {
   [[nodiscard]] const std::string& address() const;
   [[nodiscard]] wire::NodeId id() const;
   [[nodiscard]] wire::NodeStatus status();
-  /// True if another node or a client has asked this node to leave, and was allowed to. The caller
-  /// must then call leave().
+  /// True if a client or another node, which the cluster admits, has asked this node to leave. The
+  /// caller must then call leave().
   [[nodiscard]] bool is_asked_to_leave() const;
   /// Why the cluster refuses the node; empty if it does not. The caller must destroy a refused
   /// node.
@@ -146,9 +147,9 @@ class ClusterNode {
   void leave(std::chrono::milliseconds timeout);
 
   /// Asks the threads that read data to end, and prepares no job and evaluates no model from then
-  /// on. Returns the number of threads that still read data or evaluate a model after 500 ms each.
-  /// They may run for ever, but use nothing of the node. A process with such threads must end by
-  /// std::_Exit, which does not wait for them.
+  /// on. Waits up to 500 ms for these threads, and then up to 500 ms for the evaluations. Returns
+  /// the number of threads of both kinds that still run. They may run for ever, but use nothing of
+  /// the node. A process with such threads must end by std::_Exit, which does not wait for them.
   std::size_t stop_readers();
 
  private:

@@ -127,7 +127,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob&
   if (!is_running)
     for (const JobId previous_id : request.previous_ids)
       adopt_preparations(previous_id, request.job);
-  // leave() reaches only the members that run when it is called. A later one would never leave.
+  // leave() reaches only the members that run when it is called. Later members would never leave.
   if (is_leaving_ && !is_running) {
     drop_preparations(request.job);
     return reply(requester, wire::Refused{leaving_reason});
@@ -135,7 +135,8 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob&
   join_attempts_[request.job] = now();  // so that try_to_join() does not join this job, too
   start_job(request.job, request.initial_configuration, std::nullopt,
             [this, requester, id = request.job](const Result<void>& started) {
-              if (!started) drop_preparations(id);  // a late copy of the request starts nothing
+              if (!started)
+                drop_preparations(id);  // so that a late copy of the request starts nothing
               reply(requester, started ? wire::ReplyBody{wire::Done{}}
                                        : wire::ReplyBody{wire::Refused{started.error().message}});
             });

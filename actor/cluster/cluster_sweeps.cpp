@@ -1,7 +1,7 @@
 /// The node's periodic work. 4 times a second it fails the requests to nodes that are gone,
 /// continues the submissions without these nodes, and checks its jobs. Once a second it deletes old
 /// records. Unless it is leaving, it then also compares revocations with a random node, and asks
-/// that node which jobs it runs, in order to join those that run without this one.
+/// that node which jobs it runs, in order to join the jobs that run without this node.
 #include <algorithm>
 
 #include "starling/actor/cluster/cluster_node_impl.hpp"
@@ -62,7 +62,7 @@ void ClusterNode::Impl::rejoin(ClusterJob& job, const std::vector<actor::MemberR
     if (report.state == actor::MemberReport::State::excluded || is_left_behind(report))
       excluded.push_back(report.member);
   if (excluded.empty()) return;
-  // While one of the members does not reach this node, the others would remove its members again.
+  // While a member's node does not reach this node, the council would remove its new members again.
   for (const core::Member& member : latest->members)
     if (membership_->is_silent(member.node)) return;
   if (!job.begin_rejoin()) return;

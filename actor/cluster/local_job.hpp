@@ -72,7 +72,7 @@ class LocalJob {
   /// Ends and removes `members`, which are here and were excluded.
   virtual void end_members(const std::vector<core::MemberId>& members) = 0;
 
-  // These functions wait for no member.
+  // The functions below wait for no member.
 
   /// Returns the last known report of each member here, and asks the members for new ones. A report
   /// has the member's present state and epoch, but its progress may be as old as the previous call.

@@ -101,7 +101,7 @@ class NodeJobActors {
     return actors;
   }
 
-  /// Spawns the actor that asks `member` or, if that is absent, the member that can answer the
+  /// Spawns the actor that asks `member` or, if `member` is nullopt, the member that can answer the
   /// question (RemoteMember).
   MemberHandle spawn(std::optional<core::MemberId> member) {
     return system_.spawn<RemoteMember>(member, find_relay_);
@@ -119,7 +119,7 @@ class NodeJobActors {
   JobHandle job_;
 };
 
-/// Asks members for their ranges, passes all answers on, and ends.
+/// Asks members for their ranges, passes all answers on together, and then ends.
 class RangeReader : public caf::event_based_actor {
  public:
   RangeReader(caf::actor_config& config, std::vector<MemberActor> members,

@@ -45,8 +45,8 @@ class LastReport {
     const std::lock_guard lock{mutex_};
     ++pauses_sent_;
   }
-  /// Begins a question to the member, which update() ends. Returns false if the member has not
-  /// answered the last question yet.
+  /// Records that the member is asked for a report, until update() records the answer. Returns
+  /// false if the member has not answered the last question yet.
   [[nodiscard]] bool begin_report_request() {
     const std::lock_guard lock{mutex_};
     return !std::exchange(is_asked_, true);
@@ -63,6 +63,7 @@ class LastReport {
   }
 
   const core::Incarnation incarnation;
+  /// True once the council has excluded the member.
   std::atomic<bool> is_excluded = false;
 
  private:
@@ -251,7 +252,7 @@ class LocalMembers {
   std::vector<Handle> not_started_;
   std::shared_ptr<std::atomic<std::size_t>> waiting_bytes_ =
       std::make_shared<std::atomic<std::size_t>>(0);
-  /// Posts to members what the node's event loop tells them. The loop itself must not, because CAF
+  /// Posts messages of the node's event loop to members. The loop itself must not, because CAF
   /// takes a lock to wake an actor: if a thread of the job loses its processor while it holds the
   /// lock, the loop would wait until that thread has a processor again (measured: 50 to 90 ms with
   /// 20 busy jobs).

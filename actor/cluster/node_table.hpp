@@ -72,9 +72,9 @@ class NodeTable {
     return true;
   }
 
-  /// Returns all nodes in the order in which they last came or went. So of two processes that had
-  /// one name, one after the other, the later one comes last: a node that has a name is admitted
-  /// only when its predecessor is gone.
+  /// Returns all nodes in the order in which they last came or went. If two processes had the same
+  /// name, the later one comes last, because the cluster admits a second node of that name only
+  /// when the first is gone.
   [[nodiscard]] std::vector<core::NodeRecord> all() const {
     const std::shared_lock lock{mutex_};
     std::vector<KnownNode> known;
@@ -127,13 +127,14 @@ class NodeTable {
  private:
   struct KnownNode {
     core::NodeRecord record;
-    /// The number of the last change between live and not live, of all nodes.
+    /// The number of the node's last change between live and not live. The changes of all nodes are
+    /// numbered together.
     std::uint64_t change = 0;
   };
 
   mutable std::shared_mutex mutex_;
   std::unordered_map<wire::NodeId, KnownNode> nodes_;
-  /// The number of changes of all nodes so far.
+  /// How many such changes there have been so far.
   std::uint64_t changes_ = 0;
   std::map<wire::NodeId, core::Time> declared_dead_at_;
 };

@@ -23,7 +23,7 @@ struct Requester {
   std::string address;
   /// The number of the request.
   std::uint64_t number = 0;
-  /// The requester's name in JobLimits.
+  /// The name by which JobLimits are applied to the requester.
   std::string client = {};
 };
 
@@ -45,7 +45,7 @@ class Requests {
       : loop_(loop), random_(seed), send_(std::move(send)) {}
 
   /// Sends a request, and repeats it every 500 ms until it is answered. Calls `on_reply` with the
-  /// reply or, after `timeout`, with an Error.
+  /// reply; with an Error after `timeout`, or when fail_requests_to() fails the request.
   void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds timeout,
            OnReply on_reply) {
     const std::uint64_t number = random_();

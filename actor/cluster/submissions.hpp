@@ -138,7 +138,7 @@ class Submissions {
     bool has_started = false;
   };
   struct Submission {
-    /// Empty once it is concluded: many concluded submissions are remembered.
+    /// Empty once the submission is concluded, because many concluded submissions are remembered.
     wire::JobSettings settings;
     std::string client;
     /// In ms since 1970, UTC.
@@ -170,7 +170,7 @@ class Submissions {
   /// The most submissions that are remembered. A client that repeats the request of a forgotten
   /// submission submits its job anew.
   static constexpr std::size_t submissions_max = 4096;
-  /// Long, because reading data may take long.
+  /// How long this node waits for the answer to each request. Reading data may take long.
   static constexpr std::chrono::minutes prepare_timeout{5};
   static constexpr std::chrono::seconds start_timeout{30};
   static constexpr std::chrono::seconds close_timeout{10};

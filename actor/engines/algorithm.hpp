@@ -39,7 +39,8 @@ template <class T>
 template <class T>
 [[nodiscard]] core::Layout layout_of(const Algorithm<T>& algorithm, const JobOptions& options);
 
-/// Returns the metrics of the tensors whose values are `states`, by range of `layout_of()`.
+/// Returns the metrics of the tensors whose values are `states`, which are in the order of the
+/// ranges of `layout_of()`.
 template <class T>
 [[nodiscard]] models::Metrics evaluate(const Algorithm<T>& algorithm, const JobOptions& options,
                                        std::span<const core::RangeState> states);

@@ -1,6 +1,6 @@
 /// The hooks that a user of the parameter engine or the peer engine writes, and the types of their
-/// arguments. Several compute threads call hooks at once, but never for the same worker. Include
-/// engine.hpp.
+/// arguments. Several compute threads call hooks at once, but never for the same worker. Users
+/// include engine.hpp, which includes this file.
 #pragma once
 
 #include <cstdint>

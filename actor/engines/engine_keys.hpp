@@ -23,7 +23,7 @@ namespace starling::actor::detail {
 /// The chosen rows of a key that lie in one range.
 struct RowPiece {
   core::RangeId range;
-  /// Counted from the first row of the range.
+  /// The rows, counted from the first row of the range.
   core::Rows rows;
   /// The position of its first row among all chosen rows of the key.
   std::size_t first_position;

@@ -33,7 +33,7 @@ struct RegionReaderOptions {
 /// A received payload.
 struct Payload {
   std::span<const std::byte> bytes;
-  /// Keeps the payload. The slot is free when the last copy of it is gone.
+  /// Keeps `bytes` readable. The slot is free when the last copy of `owner` is gone.
   std::shared_ptr<const void> owner;
 };
 
@@ -54,8 +54,8 @@ class RegionReader {
   void connect();
 
   /// Takes the payload that a ticket names. Returns an Error if the ticket is not valid: the slot
-  /// or the entry does not exist, the length is 0 or too large, the slot was not given back or its
-  /// flag is another than the ticket's sequence number.
+  /// or the entry does not exist, the length is 0 or too large, the slot was not given back, its
+  /// flag is not the ticket's sequence number, or that number is not above the last ticket's.
   [[nodiscard]] Result<Payload> take(const Ticket& ticket);
 
   /// Returns a Release to be sent to the writer, with the slots that are free again; nullopt while

@@ -17,7 +17,8 @@ namespace starling::fabric {
 class RegionWriter {
  public:
   /// Prepares to write through `endpoint` into an offered region. Returns an Error if the offer is
-  /// not valid, or if the receiver is not on this host and `may_leave_host` is false.
+  /// not valid, or if the receiver is not on this host and the provider is shm or `may_leave_host`
+  /// is false.
   static Result<std::unique_ptr<RegionWriter>> open(std::shared_ptr<Endpoint> endpoint,
                                                     Provider provider, LinkId link,
                                                     const Offer& offer, bool may_leave_host);
@@ -33,17 +34,18 @@ class RegionWriter {
   [[nodiscard]] Result<void> connect();
 
   /// Writes the parts, one after the other, into a free slot, and then the slot's flag. Returns
-  /// nothing if there is no free slot, if the parts are empty or too long, or if the write fails.
-  /// A failed write may read the parts until the endpoint is closed: `owner` keeps their memory
-  /// until then. If `owner` is null, their memory must outlive the endpoint.
+  /// nothing if there is no free slot, if no entry can take the writes before the receiver drains
+  /// it, if the parts are empty, too long or in more than 16 places of memory, or if the write
+  /// fails. A failed write may read the parts until the endpoint is closed: `owner` keeps their
+  /// memory until then. If `owner` is null, their memory must outlive the endpoint.
   [[nodiscard]] std::optional<Ticket> write(std::span<const std::span<const std::byte>> parts,
                                             const std::shared_ptr<const void>& owner = nullptr);
 
   /// Takes slots back that the receiver has freed.
   void release(const Release& release);
 
-  /// True if nothing can be written any more: the receiver has ended, a write has failed, or all
-  /// slots have been in use for `stuck_after`.
+  /// True if nothing can be written any more: the receiver has ended, a write has failed, or for
+  /// `stuck_after` all slots have been in use or no entry could take a payload.
   [[nodiscard]] bool is_broken() const;
   static constexpr std::chrono::seconds stuck_after{10};
 

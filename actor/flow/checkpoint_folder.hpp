@@ -68,7 +68,8 @@ struct CheckpointSearch {
 };
 
 /// Looks for the checkpoint of a set in `folder`. If `folder` does not exist, removes the temporary
-/// folders that killed writers of it have left, and tests that a new one can be made.
+/// folders that killed writers of `folder` have left, and tests that a new temporary folder can be
+/// made.
 [[nodiscard]] CheckpointSearch find_checkpoint(const std::string& folder,
                                                CheckpointIdentity identity);
 
@@ -87,9 +88,9 @@ struct CheckpointSearch {
                                                    std::uint32_t iterations);
 
 /// Removes the checkpoints that the iterate() of `start` made after fewer than `iteration`
-/// iterations, and the rest of those whose removal was interrupted. Ignores errors. Requires: all
-/// members of the job have read or written the checkpoint after `iteration` iterations. Before
-/// that, lost parts may be recomputed from earlier checkpoints.
+/// iterations, and the rest of such checkpoints whose removal was interrupted. Ignores errors.
+/// Requires: all members of the job have read or written the checkpoint after `iteration`
+/// iterations. Before that, lost parts may be recomputed from earlier checkpoints.
 void remove_iterations_before(const std::string& folder, const CheckpointIdentity& start,
                               std::uint32_t iteration);
 

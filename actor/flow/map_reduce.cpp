@@ -58,9 +58,9 @@ Result<void> check(const MapReduceOptions& options) {
   return {};
 }
 
-/// Returns the bytes of a text file in one part. A combiner adds up more records in a large part,
-/// so parts of large files are larger, up to a limit. The same on all nodes that have the same
-/// files.
+/// Returns how many bytes of a text file one part takes. A combiner adds up more records in a large
+/// part, so parts of large files are larger, up to a limit. The result is the same on all nodes
+/// that have the same files.
 std::uint64_t split_bytes_for(const std::vector<TextFileInfo>& files,
                               const MapReduceOptions& options) {
   constexpr std::uint64_t split_bytes_min = std::uint64_t{8} << 20U;

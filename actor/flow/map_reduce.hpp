@@ -49,9 +49,10 @@ struct MapReduceOptions {
   std::uint32_t attempts = 2;
   /// Called when a task begins or succeeds, with the progress of its stage. Any thread may call it,
   /// but a job makes one call at a time, and its other threads may wait meanwhile. So the function
-  /// must return soon.
+  /// must return soon. If it throws, the job ends with an error.
   std::function<void(const StageProgress&)> on_progress = {};
-  /// Called when a task has ended. Several threads may call it at once.
+  /// Called when a task has ended. Several threads may call it at once. If it throws, the job ends
+  /// with an error.
   std::function<void(const TaskSpan&)> on_task = {};
   /// Called now and then by each task, if set; several threads may call it at once. Once it returns
   /// true, the job ends with an error.

@@ -21,8 +21,8 @@ namespace starling::flow {
 namespace {
 
 constexpr std::size_t buffer_bytes_max = std::size_t{256} << 10U;
-/// The names of the lock and of unfinished files begin with this; a complete folder has none of
-/// them. The path of a temporary folder is the final path, then this, then its token.
+/// The names of the lock and of unfinished files begin with this text; a complete folder has no
+/// such files. The path of a temporary folder is the final path, then this text, then its token.
 constexpr const char* temporary_mark = ".starling-";
 constexpr const char* lock_name = ".starling-lock";
 
@@ -264,7 +264,7 @@ void PartFile::finish() {
     throw system_failure(path(), "cannot be written");
   if (unfinished_name_ != name_ &&
       ::renameat(folder_, unfinished_name_.c_str(), folder_, name_.c_str()) != 0) {
-    // Once the folder is complete, another writer removes what is not finished.
+    // Once the folder is complete, another writer removes the files that are not finished.
     const int fault = errno;
     const bool is_written = ::faccessat(folder_, name_.c_str(), F_OK, 0) == 0;
     errno = fault;

@@ -17,8 +17,8 @@ namespace starling::flow {
 
 /// The requirements on samples that become a table.
 struct TableOptions {
-  /// The number of features of each sample. Absent: dense samples have as many as the first, sparse
-  /// ones as many as the largest column says.
+  /// The number of features of each sample. Absent: dense samples have as many as the first sample,
+  /// and sparse samples one more than the largest column of all samples.
   std::optional<std::uint64_t> features = std::nullopt;
   /// The meaning of labels. Absent: the labels of all samples decide, as those of a file do
   /// (models::load()).
@@ -33,21 +33,21 @@ struct TableOptions {
   }
 };
 
-/// Dense samples, row by row. A record, so that it can travel from node to node.
+/// Dense samples, row by row. This is a record, so that it can travel from node to node.
 struct DenseRows {
   std::uint64_t features = 0;
   /// [labels.size() x features], row-major.
   std::vector<float> values;
   std::vector<float> labels;
 
-  /// Adds a sample. Throws std::invalid_argument if it is not as `options` say, has another number
-  /// of features than those before it, or has a number that is not finite.
+  /// Adds a sample. Throws std::invalid_argument if the sample is not as `options` say, has another
+  /// number of features than the samples before it, or has a number that is not finite.
   void add(const Sample& sample, const TableOptions& options);
 
   static constexpr auto fields(auto& m) { return std::tie(m.features, m.values, m.labels); }
 };
 
-/// Sparse samples, row by row. A record.
+/// Sparse samples, row by row. This is a record, too.
 struct SparseRows {
   /// One more than the largest column, or TableOptions::features.
   std::uint64_t features = 0;

@@ -34,7 +34,7 @@ struct Sample {
 struct SparseSample {
   /// The indices of these features, from 0, ascending.
   std::vector<std::uint32_t> columns;
-  /// The value of each of them.
+  /// The value of each of these features.
   std::vector<float> values;
   /// As Sample::label.
   float label = 0;

@@ -123,8 +123,8 @@ void remove_line_end(std::string& line) {
 void read_plain(const TextSplit& split, const LineSink& sink) {
   const TextFile file{split.path};
   std::string line;
-  // A line that begins in the previous split belongs to that split, and ends at the first LF from
-  // `begin - 1` on. So reading begins there, and drops everything up to that LF.
+  // The line that holds the byte `begin - 1` belongs to a split before, and ends at the first LF
+  // from that byte on. So reading begins with that byte, and drops everything up to that LF.
   LineScanner scanner{file, split.begin > 0 ? split.begin - 1 : 0};
   std::uint64_t line_at = 0;
   run_located(

@@ -20,7 +20,7 @@ struct TextSplit {
   bool is_gzip = false;
   /// True if the first line of the file is a header, which is no line of the data.
   bool has_header = false;
-  /// When the file was changed last, in seconds since a fixed time.
+  /// When the file was changed last, in seconds since the epoch of std::filesystem's file clock.
   std::int64_t modified_at_s = 0;
 
   static constexpr auto fields(auto& m) {
@@ -39,8 +39,8 @@ struct TextFileInfo {
 
 /// Looks at text files, in the order of the paths. The first bytes of a file decide whether it is
 /// gzip. Returns an Error for a file that cannot be opened or whose first bytes cannot be read. If
-/// `skipped` is given, such a file is left out instead, and its error is added there; then it is an
-/// Error if all files are left out.
+/// `skipped` is given, such a file is left out instead, and its error is added there; the function
+/// then returns an Error only if all files are left out.
 [[nodiscard]] Result<std::vector<TextFileInfo>> find_text_files(
     const std::vector<std::string>& paths, std::vector<Error>* skipped = nullptr);
 
@@ -49,7 +49,8 @@ struct TextFileInfo {
 [[nodiscard]] std::vector<TextSplit> split_files(const std::vector<TextFileInfo>& files,
                                                  std::uint64_t split_bytes, bool have_headers);
 
-/// Takes a line without its LF or CR LF, and returns false to stop. It may move from the line.
+/// Takes a line without its LF or CR LF, and returns false to stop. The sink may move from the
+/// line.
 using LineSink = std::function<bool(std::string& line)>;
 
 /// Gives each line of a piece to `sink`. A file that cannot be read, and an exception of `sink`,

@@ -18,6 +18,7 @@ namespace starling::flow {
 struct ThreadRunnerOptions {
   /// The threads that run the tasks of one job, the caller's among them; above 0.
   std::size_t threads = 1;
+  /// See Runner::default_parts().
   Part default_parts = 16;
   /// A job ends if a part has failed this many times; above 0.
   std::uint32_t attempts_max = 2;
@@ -27,7 +28,7 @@ struct ThreadRunnerOptions {
   std::function<bool()> is_stopped = {};
 };
 
-/// Thread-safe.
+/// Runs each job on threads that it starts for this job. Thread-safe.
 class ThreadRunner : public Runner {
  public:
   ThreadRunner(ThreadRunnerOptions options, std::shared_ptr<TaskMemory> memory)

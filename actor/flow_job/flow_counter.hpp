@@ -1,5 +1,5 @@
-/// Counts what the members of a flow on one node compute, for those who follow the job. It decides
-/// nothing.
+/// Counts what the members of a flow on one node compute, for programs that follow the job. The
+/// counts do not affect the job.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,9 @@ class FlowCounter {
     std::size_t total = 0;
     std::set<flow::Part> parts_done = {};
     flow::TaskCounts counts = {};
+    /// When the first task began here; absent if none has begun.
     std::optional<core::Time> begin = std::nullopt;
+    /// When a task last ended here; the same as `begin` until one has ended.
     core::Time end{};
     /// The parts that the coordinator knows to have been computed.
     std::set<flow::Part> known_done = {};
@@ -67,6 +69,7 @@ class FlowCounter {
   std::vector<CurrentStage> stages_;
   /// The sums over all actions; their `seconds` do not include the latest action.
   std::vector<core::StageTotals> totals_;
+  /// As in core::FlowReport.
   std::uint64_t parts_again_ = 0;
   bool has_taken_over_ = false;
 };

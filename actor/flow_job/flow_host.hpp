@@ -128,7 +128,7 @@ class FlowHost : public FlowMemberActor::base {
 
   FlowMemberActor self() { return this; }
 
-  /// Runs one event of the core, then its effects.
+  /// Passes one event to the core, and then executes the effects of the event.
   template <class Event>
   void run(Event event) {
     // A message from another node may make a check fail here, but must not end the process.

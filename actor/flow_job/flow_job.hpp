@@ -21,8 +21,8 @@ struct FlowJobOptions {
   FlowProgram program;
   /// The number of members that compute parts; others run the program too.
   std::size_t workers = 1;
-  /// `threads` is the number of parts that each member computes at a time. `on_progress` and
-  /// `is_stopped` are not used.
+  /// `threads` is the number of parts that each member computes at a time. `on_progress`, `on_task`
+  /// and `is_stopped` are not used.
   flow::MapReduceOptions engine;
   /// A node that cannot reach a majority of the others gives the job up after this time.
   core::Time wait_for_nodes{};

@@ -1,5 +1,5 @@
-/// Runs the program of one member of a flow on a thread of its own. The member's actor gets the
-/// program's actions, and brings their results.
+/// Runs the program of one member of a flow on a thread of its own. Passes the program's actions to
+/// the member's actor, which brings back their results.
 #pragma once
 
 #include <condition_variable>
@@ -31,8 +31,9 @@ class ProgramRun final : public flow::Runner, public std::enable_shared_from_thi
   /// Starts the program. Requires: called once.
   void start(FlowMemberActor member);
   /// Counts a task of the program's action until the returned object is destroyed. The program does
-  /// not go on before that, because the functions of tasks may use what it has on its stack.
-  /// Returns null after cancel(): the task must not run, because the program may have returned.
+  /// not go on before that, because the functions of tasks may use variables on the program's
+  /// stack. Returns null after cancel(): the task must not run, because the program may have
+  /// returned.
   [[nodiscard]] std::shared_ptr<const void> begin_task();
   /// Ends the action in which the program waits, with its results.
   void end_action(Result<std::vector<flow::Output>> outputs);

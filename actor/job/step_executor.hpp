@@ -283,7 +283,8 @@ class StepExecutor {
   }
 
   /// True if the actor's own thread runs the job's code: if the code takes less time than waking
-  /// another thread. Code that was brief may still never return.
+  /// another thread. A network thread never runs it, because code that was brief before may still
+  /// never return.
   [[nodiscard]] bool runs_inline(const InlineHeuristic& heuristic) const {
     return heuristic.is_brief() && !is_network_thread() && job_context_->pool->has_threads() &&
            !job_context_->task->waits_for_actors();

@@ -59,7 +59,7 @@ struct Certificate {
   Key key{};
   /// Drawn at random: no two certificates of a cluster share one.
   std::uint64_t serial = 0;
-  /// The first and the last second at which it is valid.
+  /// The first and the last second at which the certificate is valid.
   UtcSeconds not_before = 0;
   UtcSeconds not_after = 0;
   Signature signature{};
@@ -87,8 +87,8 @@ struct Revocation {
 [[nodiscard]] bool is_pair(const ClusterKey& key);
 [[nodiscard]] bool is_pair(const KeyPair& keys);
 
-/// An Error unless `name` has 1 to 64 letters, digits, '.', '-' and '_', begins with a letter or a
-/// digit, and is not written like a serial.
+/// Returns an Error unless `name` has 1 to 64 letters, digits, '.', '-' and '_', begins with a
+/// letter or a digit, and is not written like a serial.
 [[nodiscard]] Result<void> check_name(std::string_view name);
 
 /// Prints 16 hexadecimal digits. parse_serial() reads them.
@@ -107,12 +107,12 @@ struct Revocation {
 [[nodiscard]] Certificate sign(Certificate certificate, const ClusterKey& key);
 [[nodiscard]] Revocation sign(Revocation revocation, const ClusterKey& key);
 
-/// An Error if the cluster did not sign the value.
+/// Returns an Error if the cluster did not sign the value.
 [[nodiscard]] Result<void> check_signature(const Certificate& certificate,
                                            const ClusterPublic& cluster);
 [[nodiscard]] Result<void> check_signature(const Revocation& revocation,
                                            const ClusterPublic& cluster);
-/// An Error if the certificate is not valid at `now`.
+/// Returns an Error if the certificate is not valid at `now`.
 [[nodiscard]] Result<void> check_time(const Certificate& certificate, UtcSeconds now);
 /// Checks both the signature and the time.
 [[nodiscard]] Result<void> verify(const Certificate& certificate, const ClusterPublic& cluster,

@@ -55,7 +55,8 @@ class Endpoint {
   /// Called on the endpoint's thread. Must not throw, and must not take long.
   using Receiver = std::function<void(const wire::FrameView& frame, const Sender& sender)>;
 
-  /// Listens. An Error if it cannot listen at the address, or if the certificate is not valid.
+  /// Makes an endpoint that listens. Returns an Error if it cannot listen at the address, or if the
+  /// certificate is not valid.
   static Result<std::unique_ptr<Endpoint>> open(EndpointOptions options, Receiver receiver);
   ~Endpoint();
 
@@ -100,8 +101,8 @@ class Endpoint {
 
 /// Returns the addresses, as wire::print() prints them, of the node that users call
 /// `NAME@HOST:PORT` or `HOST:PORT`: one address for each public key that the node `name` may have.
-/// If `name` is empty, it is the only node in `secrets`. `address` is `tcp://HOST:PORT`. Without
-/// secrets, `name` must be empty. An Error lists the known names.
+/// If `name` is empty, the node must be the only one in `secrets`. `address` is `tcp://HOST:PORT`.
+/// Without secrets, `name` must be empty. An Error lists the known names.
 [[nodiscard]] Result<std::vector<std::string>> addresses_of(
     const std::string& name, const std::string& address, const std::optional<NodeSecrets>& secrets,
     UtcSeconds now);

@@ -27,14 +27,17 @@ class CurveServer {
 
   /// Returns the body of the WELCOME that answers HELLO; nothing if `hello` is not valid.
   [[nodiscard]] std::optional<Bytes> welcome(std::span<const std::byte> hello);
-  /// Returns the client's public key if INITIATE proves that the client holds its secret key.
-  /// Requires: welcome() has succeeded.
+  /// Returns the client's public key if INITIATE proves that the client holds its secret key;
+  /// nothing if not. Requires: welcome() has succeeded.
   [[nodiscard]] std::optional<Key> client_key_of(std::span<const std::byte> initiate);
-  /// Returns the body of READY. Requires: client_key_of() has succeeded.
+  /// Returns the body of READY. `metadata` are the server's properties in the format of ZMTP.
+  /// Requires: client_key_of() has succeeded.
   [[nodiscard]] Bytes ready(std::span<const std::byte> metadata);
 
   struct Decrypted {
+    /// True if the next MESSAGE holds a further part of the same message.
     bool has_more = false;
+    /// True if `payload` is a command of ZMTP.
     bool is_command = false;
     std::span<std::byte> payload;
   };
@@ -52,6 +55,7 @@ class CurveServer {
   /// The secret that follows from the transient keys of both sides.
   Key shared_secret_{};
   std::array<std::uint8_t, 96> cookie_{};
+  /// The number in the nonce of the client's last valid command; it must rise with each.
   std::uint64_t last_nonce_ = 0;
 };
 

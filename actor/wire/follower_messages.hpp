@@ -31,7 +31,7 @@ struct Ranges {
   core::RangeId next = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.states, m.next); }
 };
-/// Asks for what the receiver's workers of a job have done when, from interval number `from` on.
+/// Asks for the intervals of the receiver's workers of a job, from interval number `from` on.
 struct GetTrace {
   JobId job = 0;
   std::uint64_t from = 0;
@@ -78,9 +78,10 @@ struct JobNotes {
 enum class DataPart : std::uint8_t { training, test, none };
 constexpr DataPart last_of(DataPart) { return DataPart::none; }
 
-/// Sends ranges of a model to the receiver, which evaluates the model once it has all ranges, and
-/// asks for the metrics. The client draws `evaluation`, and sends the same with each range of one
-/// model. It sends the request without ranges until the metrics are known.
+/// Sends ranges of a model to the receiver, and asks for the model's metrics. The receiver
+/// evaluates the model once it has all ranges. The client draws `evaluation`, and sends the same
+/// number with all ranges of one model. When it has sent all ranges, it repeats the request without
+/// ranges until the reply has the metrics.
 struct EvaluateModel {
   JobId job = 0;
   std::uint64_t evaluation = 0;
@@ -100,8 +101,9 @@ struct ModelMetrics {
   /// True if the node has evaluated the model: the fields below are valid.
   bool is_done = false;
   std::vector<std::pair<std::string, double>> metrics = {};
-  /// The distance to the parameters from which the data was generated, as a share of that of the
-  /// initial parameters; absent if the data was not generated from parameters of the model.
+  /// The distance of the model from the parameters with which the data was generated, divided by
+  /// the distance of the initial parameters from them; absent if the data was not generated from
+  /// parameters of the model.
   std::optional<double> normalised_error = {};
   static constexpr auto fields(auto& m) {
     return std::tie(m.next, m.is_done, m.metrics, m.normalised_error);

@@ -4,9 +4,9 @@
 ///     head   magic "St", version, kind, then the fields of the message (archive.hpp)
 ///     body   the elements of its tensors, one after the other, as they lie in memory
 ///
-/// For any received bytes, decoding returns a message or an Error, allocates at most a small
-/// multiple of their size and `unpacked_bytes_max`, and never crashes. The receiver of the message
-/// validates its meaning.
+/// For any received bytes, decoding returns a message or an Error, and never crashes. It allocates
+/// at most a small multiple of the size of the bytes, plus `unpacked_bytes_max` (archive.hpp). The
+/// receiver of the message validates its meaning.
 #pragma once
 
 #include <cstdint>

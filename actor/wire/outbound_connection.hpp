@@ -21,8 +21,8 @@
 
 namespace starling::wire {
 
-/// The most messages that ZeroMQ may hold for one traffic class: of control and handshake, and of
-/// data. The limits are low because these messages are lost if the connection breaks.
+/// The most messages that ZeroMQ may hold: for each of the traffic classes control and handshake,
+/// and for data. The limits are low because these messages are lost if the connection breaks.
 inline constexpr int control_messages_max = 32;
 inline constexpr int data_messages_max = 16;
 /// The limit for data that is not encrypted. Its frames travel in packs, so its messages are up to
@@ -75,7 +75,8 @@ class OutboundConnection {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `writers` may be null; it writes bodies into memory of the peer where it can.
+  /// `writers` writes bodies into memory of the peer where it can; if it is null, all bodies travel
+  /// by ZeroMQ.
   OutboundConnection(zmq::context_t& context, const Peer& peer, const TransportOptions& options,
                      TrafficClass traffic_class, FabricWriters* writers = nullptr)
       : context_(context),

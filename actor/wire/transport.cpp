@@ -127,8 +127,9 @@ class Transport::Impl {
   }
 
  private:
-  /// Returns nullptr if there is no connection yet. Requires that the caller holds the lock, as all
-  /// functions below do, except run(), receive() and those that these call without the lock.
+  /// Returns nullptr if there is no connection yet. Requires: the caller holds the lock. All
+  /// functions below require this, except run(), receive() and functions that these two call
+  /// without the lock.
   OutboundConnection* find_connection(const Peer& peer, TrafficClass traffic_class) {
     const auto found = peers_.find(peer);
     if (found == peers_.end()) return nullptr;

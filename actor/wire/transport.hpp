@@ -71,7 +71,7 @@ struct TransportOptions {
   std::optional<KeyPair> handshake_keys = std::nullopt;
   /// Returns true if a client with this public key is admitted. Called when a client connects, and
   /// for each message, so that messages under a key that was revoked meanwhile are dropped. Called
-  /// on the transport's thread.
+  /// on the transport's thread. Empty: no client with a key is admitted.
   std::function<bool(const Key&)> admits = {};
   /// The most bytes of a message part: head, body or pack (pack.hpp). A connection that sends a
   /// longer part is closed.

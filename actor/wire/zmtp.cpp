@@ -15,7 +15,8 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t greeting_size = 64;
 constexpr std::size_t signature_size = Signature{}.size();
-/// Where a signature names the version of frames: these bytes, and then the version.
+/// At this offset, a signature has the bytes of named_version_prefix, and then the version of the
+/// node's frames.
 constexpr std::size_t named_version_offset = 6;
 constexpr auto named_version_prefix = magic;
 constexpr std::size_t mechanism_offset = 12;

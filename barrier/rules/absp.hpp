@@ -7,8 +7,8 @@ namespace starling::barrier {
 /// Bulk synchronous parallel with aggressive synchronization (A-BSP: Wang et al., "Aggressive
 /// Synchronization with Partial Processing for Iterative ML Jobs on Clusters", MIDDLEWARE 2018).
 /// Workers pass as under BSP, but nobody waits long: when the first worker has computed its batch,
-/// the others hand in what they have computed of theirs. Each begins its next step with the samples
-/// that it did not get to.
+/// the others hand in what they have computed of their batches. Each begins its next step with the
+/// samples that it did not get to.
 struct Absp {
   static constexpr std::string_view name = "absp";
   static constexpr std::string_view summary = "as bsp, but all hand in when the first is ready";

@@ -8,25 +8,25 @@
 namespace starling::barrier {
 
 /// Dynamic stale synchronous parallel (Zhao et al., ICDCS 2019, arXiv 1908.11848). A worker passes
-/// if it is at most `low` steps ahead of the slowest. If it is further ahead, and the fastest, it
+/// if it is at most `low` steps ahead of the slowest. If it is further ahead and is the fastest, it
 /// may run: it makes several steps without asking. Their number, at most high - low, is the one
 /// after which its last push is predicted to come closest to a push of the slowest worker; the
-/// prediction uses the last two pushes of each. Otherwise it waits until it is at most `low` steps
-/// ahead.
+/// prediction uses the last two pushes of both workers. Otherwise it waits until it is at most
+/// `low` steps ahead.
 ///
 /// The published text lets a worker run again when a run has ended, however far ahead it then is.
 /// With `is_capped`, no worker passes more than `high` steps ahead of the slowest.
 ///
-/// Over a sample, the slowest and the fastest are those of the worker and of the workers that it
-/// has drawn.
+/// Over a sample, the slowest and the fastest are those among the worker itself and the workers
+/// that it has drawn.
 struct Dssp {
   static constexpr std::string_view name = "dssp";
   static constexpr std::string_view summary = "as ssp:s=LOW, but the fastest may run on";
 
   /// The largest lag, in steps, at which a worker passes without a run; at least 1.
   Step low = 3;
-  /// A run has at most high - low steps. With `is_capped`, also the largest lag at which a worker
-  /// passes. At least `low`.
+  /// A run has at most high - low steps. With `is_capped`, `high` is also the largest lag at which
+  /// a worker passes. At least `low`.
   Step high = 15;
   /// True if `high` bounds every lag; false as in the published text.
   bool is_capped = false;
@@ -64,8 +64,8 @@ struct Dssp {
     std::optional<Count> best_gap;
     for (Step run = 0; run <= longest; ++run) {
       const Count at = (own.pushed_at + own.interval * static_cast<Count>(run)).count();
-      // The pushes of the slowest worker before and after this time; it has made none since its
-      // last one.
+      // The slowest worker's pushes before and after this time are counted from its last push. The
+      // first count is at least 1, because the worker has made no other push yet.
       const Count since = at - slowest.pushed_at.count();
       const Count before = std::max<Count>(1, since / slowest.interval.count());
       for (const Count pushes : {before, before + 1}) {

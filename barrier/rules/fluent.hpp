@@ -7,7 +7,7 @@
 namespace starling::barrier {
 
 /// The probabilistic form of SSP of FluentPS (Yao et al., CLUSTER 2019): only the fastest worker
-/// pauses if it is more than `staleness` steps ahead of the slowest, and only with a probability.
+/// pauses if it is more than `staleness` steps ahead of the slowest, and only with `probability`.
 /// A paused worker waits until it is at most `staleness` steps ahead. With probability 1 this is
 /// SSP, because a bound on the fastest worker bounds all; with 0 it is ASP. Each push draws a new
 /// random number (Pace::chance), which decides whether the worker pauses then.
@@ -18,7 +18,9 @@ struct Fluent {
   static constexpr std::string_view name = "fluent";
   static constexpr std::string_view summary = "as ssp, but only the fastest waits, by chance";
 
+  /// The largest lag, in steps, at which every worker passes.
   Step staleness = 4;
+  /// The probability with which the fastest worker pauses at a larger lag.
   double probability = 0.5;
 
   /// Returns true if a paused worker may go on, which is decided as in SSP.

@@ -80,7 +80,7 @@ struct Pace {
 
 /// A rule that may let a worker run: make several steps without asking. It decides by the paces of
 /// the workers that it sees: of all, or of a sample. `admits` and `floor` say when a worker passes
-/// without a run, and when one that waits goes on; `max_lag` is the largest lag in runs too.
+/// without a run, and when a waiting worker goes on; `max_lag` bounds the lag during runs, too.
 template <class R>
 concept RuleWithRuns = Rule<R> &&
     requires(const R rule, const Pace& own, std::span<const Pace> others) {

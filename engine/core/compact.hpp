@@ -15,6 +15,7 @@
 
 namespace starling::core {
 
+/// How the elements of a slice are written: `halves`, `sparse`, both, or neither.
 struct CompactForm {
   bool has_halves = false;
   bool is_sparse = false;

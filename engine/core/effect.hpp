@@ -102,7 +102,8 @@ struct Compute {
 }
 
 /// If workers hand in early: stop computing the step after `step` as soon as some samples are done,
-/// and call on_update with the update over these. Ignore it if that step is not being computed.
+/// and call on_update with the update over these. Ignore this effect if that step is not being
+/// computed.
 struct HandInNow {
   Step step;
 };
@@ -116,7 +117,7 @@ struct Read {
   /// promises it.
   Step oldest = 0;
   /// The step that all workers have reached, as far as the worker knows: at least `oldest`. Values
-  /// that are read now contain their updates up to it.
+  /// that are read now contain the updates of all workers up to this step.
   Step floor = 0;
 };
 
@@ -129,8 +130,9 @@ struct Write {
   std::uint64_t samples_total = 0;
 };
 
-/// Hand over parts of the update of step `step`, which are in its Write, too. They may come several
-/// times, each time with more ranges or, if computing has failed meanwhile, with fewer.
+/// Hand over parts of the update of step `step`. The Write of this step contains these parts, too.
+/// Parts may come several times, each time with more ranges or, if computing has failed meanwhile,
+/// with fewer.
 struct WriteParts {
   Step step = 1;
   EarlyParts parts;
@@ -162,8 +164,8 @@ using Effect = std::variant<Send, SetTimer, Plan, Read, Compute, HandInNow, Writ
                             Enter, EndWrites, Done, Fail>;
 using Effects = std::vector<Effect>;
 
-/// Passed to every event: the time, a random generator, and the list to which the core appends its
-/// effects.
+/// The argument `context` of every function of a core that handles an event: the time, a random
+/// generator, and the list to which the core appends its effects.
 struct Context {
   Time now;
   Random& random;

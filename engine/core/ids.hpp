@@ -10,8 +10,8 @@ namespace starling::core {
 
 using barrier::Step;
 
-/// Identifies a node, which is one process of a cluster. Drawn at random when the process starts,
-/// never 0. A process that restarts is another node; the old node counts as dead.
+/// Identifies a node, which is one process of a cluster. The id is drawn at random when the process
+/// starts, and is never 0. A process that restarts is another node; the old node counts as dead.
 using NodeId = std::uint64_t;
 /// Identifies a member of a job. Ids are small numbers, because members are indexed by them.
 using MemberId = std::uint32_t;

@@ -99,13 +99,13 @@ struct RangeState {
 
 // --- between workers and the coordinator (steps kept centrally) ---------------------------------
 
-/// Worker to coordinator, and to the members that take its updates, if they need this message:
-/// `step` was the worker's last.
+/// Worker to coordinator and, under some exchanges, to the owners or to the other workers: `step`
+/// was the worker's last.
 struct Ended {
   MemberId worker;
   Step step;
-  /// True if its member is leaving the job: others hand nothing over to it, and the worker may have
-  /// ended before its last step.
+  /// True if the worker's member is leaving the job: others hand nothing over to this member, and
+  /// the worker may have ended before its last step.
   bool leaves = false;
   static constexpr std::string_view name = "ended";
   static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step, m.leaves); }
@@ -128,7 +128,8 @@ struct Arrived {
 /// Coordinator to worker: go on from `step`.
 struct Proceed {
   Step step;
-  /// If this is more than `step` + 1, the worker may run: it asks again at this step only.
+  /// If this is more than `step` + 1, the worker may run: it does not ask again before
+  /// its step is `until`.
   Step until = 0;
   /// The step that all running workers have reached, as far as the coordinator knows.
   Step floor = 0;
@@ -217,6 +218,7 @@ struct PaceReport {
 
   /// How long ago the worker pushed.
   std::uint64_t since_push_ns = 0;
+  /// The fields `interval`, `duration` and `waits` of barrier::Pace.
   std::uint64_t interval_ns = 0;
   std::uint64_t duration_ns = 0;
   bool waits = false;

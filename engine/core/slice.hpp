@@ -67,7 +67,7 @@ class Buffer {
     return buffer;
   }
 
-  /// Returns the elements. Requires: T is as large as they are.
+  /// Returns the elements. Requires: an element has sizeof(T) bytes.
   template <class T>
   [[nodiscard]] std::span<T> as() {
     STARLING_CHECK(sizeof(T) == element_bytes_);

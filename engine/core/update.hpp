@@ -25,6 +25,7 @@ struct Update {
     Slice values;
   };
   std::vector<Part> parts;
+  /// The number of samples from which the update was computed; 0 if the job has no samples.
   std::uint32_t samples = 0;
   /// The mean loss over the samples, if there are samples and the computation has reported it.
   std::optional<double> loss = std::nullopt;

@@ -32,8 +32,8 @@ void for_each_piece(const Range& range, const Slice& slice, Piece piece) {
   }
 }
 
-/// Calls `part` for each segment that has elements among the `count` ones from index `from` of the
-/// range, with the segment and the interval [first, last) of these elements in the range.
+/// Calls `part` for each segment that has some of the `count` elements of the range from index
+/// `from` on, with the segment and the interval [first, last) of these elements in the range.
 template <class Part>
 void for_each_segment(const Range& range, std::size_t from, std::size_t count, Part part) {
   for (const Segment& segment : range.segments) {
@@ -138,8 +138,8 @@ void GradientApplier<T>::apply_piece(const Layout& layout, RangeId id, const Ran
       });
 }
 
-/// Applies the sample-weighted mean of the pushes once. Only units (rows, or the whole range) that
-/// some push contains change.
+/// Applies the sample-weighted mean of the pushes once. Changes only the units (rows, or the whole
+/// range) that some push contains.
 template <class T>
 void GradientApplier<T>::apply_round(const Layout& layout, RangeId id, RangeValues& values,
                                      std::span<const RoundPart> round,

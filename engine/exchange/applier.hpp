@@ -35,12 +35,14 @@ struct RoundPart {
 
 /// Memory that an owner keeps from one round to the next.
 struct RoundScratch {
+  /// The weighted sum of the round's updates of a range.
   std::shared_ptr<Buffer> sum;
+  /// By unit of the range (a row, or the whole range): whether an update contains it.
   std::vector<bool> touched;
 };
 
-/// Immutable; all owners of a job share one and call it at the same time. Its functions replace the
-/// buffers of a range by copies before they change them if a reader still holds them.
+/// Immutable; all owners of a job share one and call it at the same time. If a reader still holds
+/// the buffers of a range, a function that changes them first replaces them by copies.
 class Applier {
  public:
   virtual ~Applier() = default;
@@ -49,13 +51,14 @@ class Applier {
   /// Returns how many elements the applier keeps for each element of a range.
   [[nodiscard]] virtual std::size_t slot_count() const noexcept = 0;
   /// Returns the factor of the learning rate for a push over `samples` samples in a job of
-  /// `workers` workers: samples / (workers * batch), or samples / batch if `batch` is that of all
-  /// workers; always 1 for a merge_applier().
+  /// `workers` workers: samples / (workers * batch), or samples / batch if
+  /// OptimizerOptions::is_batch_of_all; always 1 for a merge_applier().
   [[nodiscard]] virtual double weight(std::uint32_t samples,
                                       std::size_t workers) const noexcept = 0;
 
-  /// Applies one update with a weight, and counts it. Requires: fits(range, update,
-  /// element_bytes()), and that `update` is not empty.
+  /// Applies one update with a weight, and counts it. A gradient with weight 0 has no effect, and
+  /// does not count. Requires: fits(range, update, element_bytes()), and that `update` is not
+  /// empty.
   virtual void apply(const Layout& layout, RangeId range, RangeValues& values, const Slice& update,
                      double weight) const = 0;
   /// Applies the updates of a bulk-synchronous round, which are in the order of the workers, so
@@ -63,8 +66,8 @@ class Applier {
   virtual void apply_round(const Layout& layout, RangeId range, RangeValues& values,
                            std::span<const RoundPart> round, RoundScratch& scratch) const = 0;
 
-  /// True if apply_round() applies the mean of the updates, weighed by their samples; false if it
-  /// applies one after the other.
+  /// True if apply_round() applies the mean of the updates, weighted by their samples; false if
+  /// it applies one after the other.
   [[nodiscard]] virtual bool averages_rounds() const noexcept { return true; }
 
   /// Moves the values toward those of another copy of the range: by `part`, 0 to 1, of the
@@ -76,12 +79,12 @@ using ApplierPtr = std::shared_ptr<const Applier>;
 /// Returns true if the state is that of a range of the layout: the range exists, and the values and
 /// the slots, if there are any, have its size.
 [[nodiscard]] bool fits(const Layout& layout, const Applier& applier, const RangeState& state);
-/// Returns the values of a range in buffers of their own. If the state has no slots, they start as
+/// Returns the values of a range in new buffers. If the state has no slots, the slots start as
 /// zeros. Requires: fits(layout, applier, state).
 [[nodiscard]] RangeValues values_of(const Layout& layout, const Applier& applier,
                                     const RangeState& state);
-/// Returns true if the range has these rows, which ascend, each once; nullptr stands for the whole
-/// range.
+/// Returns true if the range has all of these rows and they ascend strictly, or if `rows` is
+/// nullptr, which stands for the whole range.
 [[nodiscard]] bool has_rows(const Range& range, const Rows& rows);
 /// Returns the current values of the whole range, or of rows of it. Requires: has_rows(range,
 /// rows).

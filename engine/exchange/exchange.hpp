@@ -105,7 +105,8 @@ using ExchangeEffect =
 template <class Messages>
 using ExchangeEffects = std::vector<ExchangeEffect<Messages>>;
 
-/// Passed to every event of an exchange that sends these messages.
+/// The argument `context` of an exchange's functions: each handles one event. `Sent` are the
+/// messages that the exchange may send.
 template <class Sent>
 struct ExchangeContext {
   using Messages = Sent;
@@ -155,7 +156,7 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { E::supports(Mode::peer) } -> std::same_as<bool>;
   /// True if the exchange can gather the updates of a step (ExchangeOptions::bsp).
   { E::gathers } -> std::convertible_to<bool>;
-  /// True if the last step of a round counts only once the exchange has the updates of all workers
+  /// True if the last step of a round counts only when the exchange has the updates of all workers
   /// for the round, or for the one before if rounds overlap with steps. Then the exchange is itself
   /// a barrier like bsp, no member needs to see every step, and a worker that joins asks the
   /// exchange at which step to begin (Enter).
@@ -165,18 +166,18 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   /// True if the council decides which members have which ranges (Configuration::ranges). If not,
   /// configurations name no ranges.
   { E::places_ranges } -> std::convertible_to<bool>;
-  /// An exchange may have E::model_lags, which is true if steps count before the model that is
-  /// evaluated and saved contains them: then only its ledgers say which steps it contains. It may
-  /// have E::can_round_to_bf16, which is true if it can do what ExchangeOptions::rounds_to_bf16
-  /// says, E::check_rounding(name), which refuses names with which it cannot,
-  /// E::check_workers(name, workers), which refuses a number of workers that it cannot have, and
-  /// E::shards_optimizer(name), which is true if each part of the optimizer's state is held by two
-  /// workers only. If it has a function leave(context), that is called when this member is to
-  /// leave, perhaps before its worker has ended. If it has write_parts(context, WriteParts),
-  /// workers hand it parts of an update before its Write, in the buckets of E::buckets(name,
-  /// layout, element_bytes).
+  /// An exchange may also have:
+  /// - E::model_lags: true if steps count before the model that is evaluated and saved contains
+  ///   them. Then only the ledgers of this model say which steps the model contains;
+  /// - E::can_round_to_bf16: true if the exchange supports ExchangeOptions::rounds_to_bf16, and
+  ///   E::check_rounding(name), which refuses the names with which the exchange does not;
+  /// - E::check_workers(name, workers), which refuses numbers of workers that it does not support;
+  /// - E::shards_optimizer(name): true if only two workers hold each part of the optimizer's state;
+  /// - leave(context), called when this member is to leave, perhaps before its worker has ended;
+  /// - write_parts(context, WriteParts), by which the worker gives parts of an update before the
+  ///   Write, in the buckets of E::buckets(name, layout, element_bytes).
 
-  /// The context of every event: an ExchangeContext of `Messages` and Ended.
+  /// The context of every function: an ExchangeContext that may send `Messages` and Ended.
   typename E::Context;
   E{std::move(options)};
 
@@ -195,7 +196,7 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   exchange.on_timer(context);
 
   /// Returns false while this member, whose worker has ended, must not leave, because others may
-  /// lack an update of it that counts.
+  /// lack an update of that worker that counts.
   { constant.may_leave() } -> std::same_as<bool>;
 
   // --- for observers and actors that are not members ---
@@ -219,7 +220,8 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { constant.read_counts() } -> std::same_as<ReadCounts>;
 
   // --- for the council, which decides where ranges are (Configuration::ranges) ---
-  /// Returns the ranges of which this member holds every update that counts, ascending.
+  /// Returns the ranges of which this member is full (PendingChanges::full): it holds every
+  /// acknowledged update of them. Ascending.
   { constant.full_ranges() } -> std::same_as<std::vector<RangeId>>;
   /// Returns how often full_ranges() has changed.
   { constant.full_ranges_version() } -> std::same_as<std::uint64_t>;

@@ -123,6 +123,7 @@ std::vector<OwnerId> assign_ranges(std::size_t ranges, std::size_t owners) {
   std::vector<std::vector<RangeId>> ranges_of_owner(owners);
   ranges_of_owner[0].resize(ranges);
   std::iota(ranges_of_owner[0].begin(), ranges_of_owner[0].end(), RangeId{0});
+  // Orders the ranges by a hash, so that neighbouring ranges usually get different owners.
   std::ranges::sort(ranges_of_owner[0], {}, [](RangeId range) { return mix(range); });
   // Each owner in `larger` holds one range more than each owner in `smaller`.
   std::vector<OwnerId> larger;

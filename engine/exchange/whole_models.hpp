@@ -49,7 +49,7 @@ struct ModelCopy {
   static constexpr auto fields(auto& m) { return std::tie(m.state, m.progress); }
 };
 
-/// A hash of a copy of the model after a round, by which equal copies can be told from others.
+/// A hash of a copy of the model after a round, which shows whether two copies differ.
 struct CopyHash {
   Step round = 0;
   /// 0 if there is no copy.
@@ -112,9 +112,9 @@ template <class E>
   return copied;
 }
 
-/// Chooses which worker this one asks for a copy next: the other workers in turn, ascending by id.
-/// If all of them have refused, it begins again after 50 ms; if all still refuse after 20 s, the
-/// job fails. If there is no other worker, the job fails at once.
+/// Chooses which worker this worker asks for a copy next: the other workers in turn, ascending by
+/// id. If all of them have refused, it begins again after 50 ms; if all still refuse after 20 s,
+/// the job fails. If there is no other worker, the job fails at once.
 class CopySource {
  public:
   /// The caller must ask this member for a copy, call on_timer() at this time, or fail the job.
@@ -141,8 +141,8 @@ class CopySource {
   std::optional<MemberIncarnation> asked_;
   /// How many workers have refused since begin().
   std::size_t refusals_ = 0;
-  /// The time to ask again, and the time at which all workers had refused for the first time since
-  /// the last copy.
+  /// The time to ask again, and the time at which, for the first time since the last copy, all
+  /// workers had refused.
   std::optional<Time> ask_again_at_;
   std::optional<Time> nobody_has_it_since_;
 };

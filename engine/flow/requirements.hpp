@@ -11,7 +11,8 @@
 
 namespace starling::flow {
 
-/// A function of a record T. Several threads call it at once, so it is called as a constant.
+/// Checks that F is a function of a record T. The function is called as a constant, because several
+/// threads call it at once.
 template <class F, class T>
 consteval void require_function() {
   static_assert(std::invocable<const F&, const T&>,
@@ -32,8 +33,8 @@ consteval void require_range_function() {
                 "the function of flat_map() must return a range, such as a vector");
 }
 
-/// A function that makes one value of two. It must be associative, because it is applied within
-/// parts first.
+/// Checks that F is a function that makes one value of two. The function must also be associative,
+/// because it is applied within parts first; nothing checks this.
 template <class F, class V>
 consteval void require_combiner() {
   static_assert(std::is_invocable_r_v<V, const F&, const V&, const V&>,

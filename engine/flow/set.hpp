@@ -112,9 +112,9 @@ class Set {
     return make(PartitionChain<T>{partition_stage(chain_, partitioner), "partition_by",
                                   partitioner.parts()});
   }
-  /// Returns one pair for each key, with `f` of all its values. `f` must be associative; it is
-  /// applied before the shuffle too, so each task sends a key only once or, if it spills, a few
-  /// times.
+  /// Returns one pair for each key: the key, and `f` of all values of the key. `f` must be
+  /// associative; it is applied before the shuffle too, so each task sends a key only once or, if
+  /// the task spills, a few times.
   template <class F>
   [[nodiscard]] auto reduce_by_key(F f, Part parts = 0) const {
     require_pairs<T>();
@@ -149,20 +149,27 @@ class Set {
         SortChain<SortRecord<T, K, F>>{sort_stage<K>(chain_, key, parts), "sort_by", parts});
   }
 
-  /// Joins with another set of pairs with the same type of key. The values of one key must fit into
-  /// memory on both sides.
+  /// Joins with another set of pairs with the same type of key: returns a pair of the key and both
+  /// values for each two values of equal keys. The values of one key must fit into memory on both
+  /// sides.
   template <class U, class D>
   [[nodiscard]] auto join(const Set<U, D>& other, Part parts = 0) const {
     return join_as<InnerJoin>(other, parts);
   }
+  /// Does the same, and keeps each pair of this set whose key is not in the other set; the other
+  /// value is then nullopt.
   template <class U, class D>
   [[nodiscard]] auto left_join(const Set<U, D>& other, Part parts = 0) const {
     return join_as<LeftJoin>(other, parts);
   }
+  /// Does what left_join() does, and also keeps each pair of the other set whose key is not in this
+  /// set.
   template <class U, class D>
   [[nodiscard]] auto full_join(const Set<U, D>& other, Part parts = 0) const {
     return join_as<FullJoin>(other, parts);
   }
+  /// Returns one pair for each key of either set: the key, and all its values in this set and in
+  /// the other one.
   template <class U, class D>
   [[nodiscard]] auto cogroup(const Set<U, D>& other, Part parts = 0) const {
     return join_as<Cogroup>(other, parts);
@@ -184,7 +191,7 @@ class Set {
     return iterate(iterations, step, [](const Set<T>&) { return Result<bool>{true}; });
   }
   /// Does the same, but ends early if `goes_on(set)` returns false for the set after an iteration.
-  /// If it returns an Error, iterate() returns this Error. `goes_on` may run actions.
+  /// If `goes_on` returns an Error, iterate() returns this Error. `goes_on` may run actions.
   template <class F, class G>
   [[nodiscard]] Result<Set<T>> iterate(std::uint32_t iterations, const F& step,
                                        const G& goes_on) const {
@@ -277,8 +284,8 @@ class Set {
     }
     return total;
   }
-  /// Calls `open(part)` on the thread of each part, then the function that it returned for each
-  /// record. A part that failed is opened again.
+  /// For each part, on the part's thread: calls `open(part)`, which returns a function, and then
+  /// this function for each record. If a part fails, it is opened again.
   template <class F>
   [[nodiscard]] Result<void> for_each_part(const F& open) const {
     static_assert(std::invocable<const F&, Part>,

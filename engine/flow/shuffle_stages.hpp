@@ -88,8 +88,8 @@ template <Chain C, class P>
 }
 
 /// Shuffles pairs by the hashes of their keys, and sorts them by these hashes. `Buffer` decides
-/// whether equal keys are combined before; the argument of `make_buffer` is true if the buffer must
-/// be prompt (CombiningBuffer).
+/// whether equal keys are combined before the shuffle; the argument of `make_buffer` is true if the
+/// buffer must be prompt (CombiningBuffer).
 template <class Buffer, Chain C>
 [[nodiscard]] StagePtr hash_stage(const C& chain, const char* name, Part parts,
                                   std::function<Buffer(bool)> make_buffer) {

@@ -70,11 +70,12 @@ class Absences {
   }
 
   std::vector<Absence> absences_;
+  /// By worker: how much of its period has passed at time 0.
   std::vector<Time> phases_;
 };
 
-/// Refuses absences that are not as many as the workers, and those that last for the whole period
-/// or for a negative time.
+/// Refuses a number of absences other than 0 and the number of workers, and absences that last for
+/// the whole period or for a negative time.
 [[nodiscard]] inline Result<void> check_absences(const std::vector<Absence>& absences,
                                                  std::size_t workers) {
   if (absences.empty()) return {};

@@ -174,7 +174,7 @@ class Gradients<M, D>::EarlyGiver {
   const PartsSink& sink_;
   std::shared_ptr<Buffer> gradient_;
   std::uint32_t samples_;
-  /// How many buckets are given.
+  /// The number of buckets whose elements were final at the last call.
   std::size_t next_ = 0;
   bool is_finite_ = true;
 };

@@ -16,8 +16,9 @@ namespace starling::models::cuda {
 /// A failed call of a CUDA library.
 class Failure : public std::runtime_error {
  public:
-  /// driver: it is missing or too old. memory: too little memory. image: this build has no machine
-  /// code (in CUDA's words, no kernel image) for the device.
+  /// driver: the driver is missing or too old. no_device: there is no such device, or it cannot be
+  /// used. memory: there is too little memory. image: this build has no machine code (in CUDA's
+  /// words, no kernel image) for the device.
   enum class Cause { driver, no_device, memory, image, other };
 
   /// `message` names the failed action and holds the library's message; the constructor appends

@@ -61,6 +61,7 @@ class Session {
     const std::size_t micro_batch_rows = run_.rows_max();
     reserve(batch.size(), micro_batch_rows);
     const auto rows = touched(data, batch);
+    // The memory of g_ is free for staging until clear_sums() clears it.
     copies_.upload(context_, w, rows, g_.data(), w_.data());
     if (batch.size() <= micro_batch_rows) {
       staging_.fill(data, batch, seed);
@@ -77,6 +78,7 @@ class Session {
         add_gradient(batch.size(), static_cast<std::uint32_t>(start / micro_batch_rows));
       }
     }
+    // The memory of w_ is free for staging, because the passes over the batch are done.
     copies_.add_gradient_to(context_, g_.data(), rows, w_.data(), g);
     return read_accumulated().loss / static_cast<double>(batch.size());
   }
@@ -207,9 +209,9 @@ class Engine final : public NetEngine<float> {
   }
 
  private:
-  /// Allocates memory in the session for batches of `rows` rows in micro-batches of `most` rows; if
-  /// there is too little memory, of a half of that, a quarter and so on, but at least `least`.
-  /// Returns the number of rows of a micro-batch.
+  /// Allocates memory in the session for batches of `rows` rows in micro-batches of `most` rows.
+  /// While there is too little memory, halves the number of rows of a micro-batch, down to `least`
+  /// at the lowest. Returns this number.
   static std::size_t reserve_what_fits(Session& s, std::size_t rows, std::size_t most,
                                        std::size_t least) {
     for (; most > least; most /= 2) {

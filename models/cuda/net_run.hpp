@@ -48,8 +48,8 @@ class NetRun {
   void forward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
                bool training, std::uint32_t micro_batch);
   /// Adds the micro-batch's sums of loss and metric_value to accumulated(). If `weight` is above 0,
-  /// also computes the derivatives of the loss by the scores; `weight` is the share of one row in
-  /// the batch.
+  /// also computes the derivatives of the loss with respect to the scores; `weight` is the share of
+  /// one row in the batch.
   void loss(const Context& context, const NetInput& input, std::size_t rows, float weight);
   /// Adds the gradient to g. Requires: forward() and loss() were called for the same micro-batch
   /// before.
@@ -69,7 +69,7 @@ class NetRun {
   [[nodiscard]] const float* value(std::size_t i, const NetInput& input) const {
     return i == 0 ? input.x : values_[i];
   }
-  /// Returns the memory of the derivative by a value of the net's plan.
+  /// Returns the memory of the derivative with respect to a value of the net's plan.
   [[nodiscard]] float* derivative(std::size_t value) const {
     return derivative_blocks_[net_.plan().values()[value].block];
   }
@@ -80,7 +80,7 @@ class NetRun {
   /// Computes the value of an operation without a layer, the sum of its inputs, for `n` samples.
   void add_terms(const Context& context, const Operation<float>& sum, const NetInput& input,
                  std::size_t n);
-  /// Passes the derivative by a sum, unchanged, to each of its terms.
+  /// Passes the derivative with respect to a sum, unchanged, to each of its terms.
   void pass_to_terms(const Context& context, const Operation<float>& sum, std::size_t n);
   /// Allocates memory for `rows` rows and saved_bytes_.
   void allocate(std::size_t rows);

@@ -65,10 +65,11 @@ class Convolution {
   /// [kernel x kernel x channels x outputs] and b [outputs], which may be empty.
   void forward(std::size_t n, std::span<const T> x, std::span<const T> w, std::span<const T> b,
                std::span<T> y, Arena& arena) const;
-  /// Adds the derivatives by w to dw, and those by b to db unless it is empty.
+  /// Adds the derivatives with respect to w to dw, and those with respect to b to db unless db is
+  /// empty.
   void backward_weights(std::size_t n, std::span<const T> x, std::span<const T> dy, std::span<T> dw,
                         std::span<T> db, Arena& arena) const;
-  /// Overwrites dx with the derivative by x.
+  /// Overwrites dx with the derivative with respect to x.
   void backward_input(std::size_t n, std::span<const T> dy, std::span<const T> w, std::span<T> dx,
                       Arena& arena) const;
 

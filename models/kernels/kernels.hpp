@@ -45,7 +45,8 @@ void add_column_sums(std::span<const T> x, std::span<T> sums);
 template <class T>
 void relu(std::span<T> x);
 
-/// Turns a gradient by y = relu(x) into one by x: dy_i = y_i > 0 ? dy_i : 0.
+/// Turns a gradient with respect to y = relu(x) into one with respect to x:
+/// dy_i = y_i > 0 ? dy_i : 0.
 template <class T>
 void relu_backward(std::span<const T> y, std::span<T> dy);
 
@@ -53,7 +54,7 @@ void relu_backward(std::span<const T> y, std::span<T> dy);
 template <class T>
 void tanh(std::span<T> x);
 
-/// Turns a gradient by y = tanh(x) into one by x: dy_i *= 1 - y_i^2.
+/// Turns a gradient with respect to y = tanh(x) into one with respect to x: dy_i *= 1 - y_i^2.
 template <class T>
 void tanh_backward(std::span<const T> y, std::span<T> dy);
 

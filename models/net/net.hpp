@@ -35,8 +35,9 @@ template <class T>
 class Net {
  public:
   using Scalar = T;
-  /// The net's own kernels call ComputeContext::on_final. A NetEngine computes the whole gradient
-  /// at once and does not call it.
+  /// A net says which elements of its gradient are final while it still computes the others
+  /// (EarlyPartsModel). Its own kernels do; a NetEngine computes the whole gradient at once, and
+  /// does not call ComputeContext::on_final.
   static constexpr bool has_early_parts = true;
   enum class Loss { softmax, squared, contrastive };
 
@@ -44,8 +45,8 @@ class Net {
   static std::vector<ModelEntry> names();
 
   /// Reads `net:layers=LAYERS[,input=HxWxC][,loss=LOSS]`, or a name of named_nets() with
-  /// `[:input=HxWxC]`. Without `input` the shape is Table::image or, if the data have none, that
-  /// of guess_image() if the layers need images, else a row of all features.
+  /// `[:input=HxWxC]`. Without `input` the shape is a row of all features, unless the layers need
+  /// an image; then it is Table::image if that fits the features, else that of guess_image().
   static Result<Net> parse(const Spec& spec, const Table& data);
   /// Makes the net of a description. Refuses a description without layers, and layers that do not
   /// fit each other or the data; the error names the layer and both shapes.
@@ -58,8 +59,8 @@ class Net {
   /// Refuses data with another number of features, another kind of label, more classes, or ids that
   /// the embedding lacks.
   [[nodiscard]] Result<void> accepts(const Table& data) const;
-  /// Refuses a number of samples of which the last micro-batch has only one, if the net normalises
-  /// numbers, not channels of pixels, over the batch: one number has no variance.
+  /// Refuses a number of samples that leaves only one to the last micro-batch, if a layer of batch
+  /// normalisation has one number for each channel and sample: one number has no variance.
   [[nodiscard]] Result<void> accepts_batch(std::size_t samples) const;
 
   /// Adds the gradient to g and returns the mean loss; see model.hpp.
@@ -111,10 +112,11 @@ class Net {
   /// Runs the forward pass over `rows` rows of the data, whose features are `x`.
   [[nodiscard]] MicroBatchState forward(std::span<const T> w, std::size_t rows,
                                         std::span<const T> x, ComputeContext& context) const;
-  /// Allocates memory for derivatives, and copies the scores to the memory in which the loss
-  /// replaces them by their derivatives.
+  /// Allocates memory for derivatives, and copies the scores to that of the last value's
+  /// derivative, where apply_loss() replaces them.
   void allocate_derivatives(MicroBatchState& state, Arena& arena) const;
-  /// Returns the memory that holds the derivative of the loss by value number `value` of the plan.
+  /// Returns the memory that holds the derivative of the loss with respect to value number `value`
+  /// of the plan.
   [[nodiscard]] std::span<T> derivative(const MicroBatchState& state, std::size_t value) const;
   /// The place of a micro-batch in its batch. The gradient is zero before the first micro-batch,
   /// and final after the last one.

@@ -24,7 +24,7 @@ struct Net<T>::MicroBatchState {
   /// The data that each operation's layer has saved for its backward pass.
   std::span<Saved<T>> saved;
   /// The memory blocks for the derivatives. Plan::Value::block is the index of the block that holds
-  /// the derivative by the value. Empty until allocate_derivatives() is called.
+  /// the derivative with respect to the value. Empty until allocate_derivatives() is called.
   std::span<std::span<T>> blocks = {};
 
   [[nodiscard]] std::span<const T> value(std::size_t i) const {
@@ -104,9 +104,9 @@ void Net<T>::backward(std::span<const T> w, const MicroBatchState& state, T shar
   }
 }
 
-/// The derivative by each term of a sum equals the derivative by the sum. Adds it to the term's
-/// derivative if an operation that ran before has written one; else copies it, unless term and sum
-/// share memory.
+/// The derivative with respect to each term of a sum equals the derivative with respect to the sum.
+/// Adds it to the term's derivative if an operation that ran before has written one; else copies
+/// it, unless term and sum share memory.
 template <class T>
 void Net<T>::backward_sum(const MicroBatchState& state, const Operation<T>& sum) const {
   const std::span<T> dy = derivative(state, sum.output);

@@ -25,7 +25,7 @@ struct Operation {
   /// True if the output uses the memory of inputs[0]; their derivatives share memory too.
   bool in_place = false;
   /// For each input: true if an operation that runs earlier in the backward pass has written a
-  /// derivative by this input, to which this operation must add its own.
+  /// derivative with respect to this input, to which this operation must add its own.
   std::vector<bool> adds_derivative = {};
   /// If adds_derivative[0]: the block in which the layer computes its derivative before the
   /// addition.

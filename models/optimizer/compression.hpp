@@ -30,7 +30,7 @@ using Compression = std::variant<NoCompression, TopK, Threshold, Bf16>;
 /// Returns true if an update contains only a few elements, and the others wait in the residual.
 [[nodiscard]] bool sends_sparse(const Compression& compression);
 
-/// Calls the rule's compress().
+/// Calls the rule's compress(), which CompressionMethod explains.
 void compress(const Compression& compression, std::span<const float> g, std::span<float> residual,
               std::span<float> sent);
 

@@ -1,7 +1,7 @@
 /// Learning-rate schedules. They depend on the number of samples that all workers together have
 /// seen, so that a schedule has the same effect for any number of workers, batch and barrier. To
-/// add one, write a file in schedules/, include it here and name it in Schedule. Plain values and
-/// pure functions; thread-safe to read and call.
+/// add a schedule, write a file in schedules/, include it here and name it in Schedule. Plain
+/// values and pure functions; thread-safe to read and call.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ struct DataShape {
 
 /// Refuses data of another shape than that for which the model `name` was built. A sparse table may
 /// have fewer features, and any table fewer classes, because a test set need not contain all of
-/// them.
+/// them. Refuses labels that are not classes too.
 [[nodiscard]] Result<void> check_data_shape(std::string_view name, const DataShape& built,
                                             const Table& data);
 

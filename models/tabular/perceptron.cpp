@@ -79,7 +79,8 @@ struct Perceptron<T>::Workspace {
   std::span<std::span<T>> hidden;
   /// The outputs of the last layer.
   std::span<T> last_outputs;
-  /// The derivatives of the loss by a layer's outputs, and by the outputs of the layer before it.
+  /// The derivatives of the loss with respect to a layer's outputs, and to the outputs of the layer
+  /// before it.
   std::span<T> derivatives;
   std::span<T> derivatives_before;
   /// True if the gradient is still zero, because nothing was added to it yet.

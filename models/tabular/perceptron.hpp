@@ -82,8 +82,8 @@ class Perceptron {
   /// Fills work.hidden and writes the last layer's outputs to `last_outputs`.
   void forward(std::span<const T> w, const Rows<T>& x, Workspace& work,
                std::span<T> last_outputs) const;
-  /// Adds the gradient to g. `derivatives` are the derivatives of the loss by the last layer's
-  /// outputs.
+  /// Adds the gradient to g. `derivatives` are the derivatives of the loss with respect to the last
+  /// layer's outputs.
   void backward(std::span<const T> w, const Rows<T>& x, Workspace& work,
                 std::span<const T> derivatives, std::span<T> g) const;
   /// Replaces the scores by the derivatives of the weighted loss, and returns the sums of loss and

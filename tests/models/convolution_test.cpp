@@ -41,7 +41,7 @@ const std::vector<ConvolutionCase> convolution_cases{
     {"WholeImage", 3, shape_of(5, 4, 3, 7, 4, 3, 0)},
 };
 
-/// Random images, weights, bias and derivatives by the output.
+/// Random images, weights, bias and derivatives with respect to the output.
 template <class T>
 struct Tensors {
   explicit Tensors(const ConvolutionCase& given)

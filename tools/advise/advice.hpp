@@ -19,7 +19,7 @@ struct AdviseOptions {
   /// The file of the recorded step times.
   std::string file{};
   core::Mode mode = core::Mode::central;
-  /// The barriers to compare.
+  /// The barriers to compare; if empty, those of barriers_to_compare().
   std::vector<barrier::Barrier> barriers{};
   /// The virtual time of a run, in steps of the slowest worker. Even bsp needs about 80 to
   /// reach `target_loss` at `small_rate` (noisy_quadratic.hpp).
@@ -55,7 +55,8 @@ struct Advice {
                                     const std::vector<RecordedFigures>& workers);
 
 /// Simulates the recorded cluster under each barrier and seed. Calls `on_progress` with the share
-/// that is done. Returns an Error if a barrier cannot run with the number of workers in the mode.
+/// that is done. Returns an Error if a barrier cannot run with the number of workers in the mode,
+/// if the simulation would take too long, or if a simulated job fails.
 [[nodiscard]] Result<Advice> make_advice(const AdviseOptions& options,
                                          std::shared_ptr<const StepTrace> trace,
                                          const std::function<void(double)>& on_progress);

@@ -5,8 +5,8 @@
 /// proportional to h_i. At the start each parameter contributes the same to the loss.
 ///
 /// Several learning rates are tried at once: the parameter vector holds one copy of the four
-/// parameters for each rate, and the gradient of a copy is multiplied by its rate. Plain SGD
-/// diverges at rates above 2 if no update is stale. Pure functions; thread-safe.
+/// parameters for each rate, and the gradient of a copy is multiplied by its rate. Even if no
+/// update is stale, plain SGD diverges at rates above 2. Pure functions; thread-safe.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@
 
 namespace starling::program {
 
-/// A third of the largest rate that is stable without staleness: stale updates do no harm.
+/// About a third of the largest rate that is stable without staleness, so that stale updates do no
+/// harm.
 inline constexpr double small_rate = 0.7;
 /// Nine tenths of the largest rate that is stable without staleness, which is 2.
 inline constexpr double large_rate = 1.8;
@@ -27,8 +28,8 @@ inline constexpr std::array<double, 2> learning_rates{small_rate, large_rate};
 /// The target loss, which a run is to reach, as a share of the loss at the start.
 inline constexpr double target_loss = 0.01;
 
-/// Returns the job of a worker that learns all copies. The noise depends on `seed`, the worker's id
-/// and its step. An update has the weight that it has in training: 1 / the number of workers,
+/// Returns a job in which every worker learns all copies. The noise depends on `seed`, the worker's
+/// id and its step. An update has the weight that it has in training: 1 / the number of workers,
 /// unless the updates of a step are applied together; then their mean is applied.
 [[nodiscard]] sim::Job quadratic_job(std::uint64_t seed);
 

@@ -1,5 +1,5 @@
-/// The step times of a real cluster, as a user has recorded them, and step times like them.
-/// Blocking reads; thread-safe.
+/// The step times of a real cluster, as a user has recorded them, and random step times that are
+/// drawn from them. Blocking reads; thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,8 @@ inline constexpr std::size_t recorded_workers_max = 64;
 ///
 /// JSON: a trace that `train --trace` or `submit --trace` has written. A step takes as long as its
 /// intervals `plan`, `read`, `compute`, `delay` and `write` together. Steps of which intervals are
-/// missing are left out: those around a gap and, in a trace of nodes, the last one of each worker.
+/// missing are left out: the steps around a gap and, in the trace of a job on nodes, the last step
+/// of each worker.
 [[nodiscard]] Result<StepTrace> read_step_trace(const std::string& path);
 
 /// Reads the content of a file in the CSV format. Errors begin with `path`.
@@ -50,11 +51,12 @@ inline constexpr std::size_t recorded_workers_max = 64;
 [[nodiscard]] Result<StepTrace> parse_step_json(std::string_view text, const std::string& path);
 
 /// Returns how long the steps of a worker that still runs took, without waiting. Leaves out its
-/// last step and those of which intervals are missing. `intervals` are in the order of time.
+/// last step and the steps of which intervals are missing. `intervals` are in the order of time.
 [[nodiscard]] std::vector<core::Time> complete_steps(std::span<const actor::Interval> intervals);
 
-/// Refuses to record a job with this barrier and batch, as in a job file, if slow workers compute
-/// less in each step under them. An empty text stands for the default.
+/// Returns an Error if slow workers compute less in each step than others under this barrier or
+/// batch, because the recorded step times then hide how slow they are. Both are texts as in a job
+/// file; an empty text stands for the default.
 [[nodiscard]] Result<void> check_recorded_job(const std::string& barrier, const std::string& batch);
 
 /// Returns an Error if the trace has too few or too many workers, or too few steps of one.

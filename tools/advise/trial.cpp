@@ -57,7 +57,9 @@ class RunStatistics {
 
  private:
   std::uint64_t updates_ = 0;
+  /// By worker: the number of updates when the worker last read the model.
   std::vector<std::uint64_t> updates_at_read_;
+  /// The sum of the staleness of all updates.
   double stale_ = 0;
   std::array<double, learning_rates.size()> losses_ = losses(initial_parameters());
   std::array<std::optional<double>, learning_rates.size()> seconds_to_loss_{};
@@ -101,6 +103,7 @@ Trial run_trial(const TrialOptions& options) {
   trial.waiting_share = result.waiting_share;
   trial.max_lag = static_cast<double>(result.max_lag);
   trial.staleness = barrier::is_bsp(options.barrier) ? 0 : statistics.staleness();
+  // A time in the last tenth of the run does not count; see Trial::seconds_to_loss.
   trial.seconds_to_loss = statistics.seconds_to_loss(0.9 * in_seconds(options.horizon));
   return trial;
 }

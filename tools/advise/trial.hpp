@@ -56,8 +56,8 @@ struct Trial {
   /// applied together.
   double staleness = 0;
   /// By learning rate: the virtual time in seconds from which on each model that a worker read had
-  /// a loss of at most `target_loss`; absent if that was not before the last tenth of the run. A
-  /// model that oscillates may pass such a loss by chance, and does not count.
+  /// a loss of at most `target_loss`; absent if this time is not before the last tenth of the run.
+  /// A model that oscillates may pass such a loss by chance, and does not count.
   std::array<std::optional<double>, learning_rates.size()> seconds_to_loss{};
   std::vector<TrialPoint> curve{};
   /// Why the job failed; empty if it did not. For example, the barrier is a predicate of the user's

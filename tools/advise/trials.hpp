@@ -78,7 +78,8 @@ struct Winner {
                                               Measure measure);
 
 /// Returns the barriers that are compared unless the user names others, from the strictest on:
-/// those that `workers` workers can run in the mode, and that do not equal another one there.
+/// those that `workers` workers can run in the mode, leaving out each that decides there exactly as
+/// another one does.
 [[nodiscard]] std::vector<barrier::Barrier> barriers_to_compare(std::size_t workers,
                                                                 core::Mode mode);
 

@@ -46,10 +46,10 @@ struct BenchTrainOptions {
                                               const BenchTrainOptions& options);
 
 struct BenchCollectivesOptions {
-  /// The processes. At least 2.
+  /// The number of processes; at least 2.
   std::uint64_t members = 4;
-  /// The lengths of the vectors, in bytes; and the algorithms as collective::parse_algorithm()
-  /// reads them. At least one of each.
+  /// The lengths of the vectors, in bytes, and the algorithms as collective::parse_algorithm()
+  /// reads them; at least one length and one algorithm.
   std::vector<std::uint64_t> bytes{};
   std::vector<std::string> algorithms{};
   /// The number of measurements, of which the median is shown.

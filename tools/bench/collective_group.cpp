@@ -39,9 +39,10 @@ using Values = std::vector<float>;
 
 constexpr auto answer_timeout = std::chrono::minutes{1};
 constexpr auto lost_check_interval = std::chrono::milliseconds{200};
-/// The group never changes.
+/// The epoch of all messages, because the group never changes.
 constexpr core::Epoch epoch = 1;
-/// Above each window.
+/// Above every window (collective::ExecutorOptions::window). The id of a collective is n * windows
+/// plus its window, for the n-th collective, so that a receiver learns the window from the id.
 constexpr collective::CollectiveId windows = 1024;
 
 /// True once the process of another member has reported a failure, or has ended.
@@ -53,7 +54,7 @@ core::SumSlices cut(const CollectiveRun& run) {
   return core::cut_sum(run.schedule, bytes, core::ExchangeOptions{}.window);
 }
 
-/// A member of the group: executors behind a transport.
+/// A member of the group: a transport, and a collective::Executor for each window.
 class Member {
  public:
   explicit Member(Rank self) : self_(self) {}
@@ -109,6 +110,7 @@ class Member {
     const Rank from = decoded->envelope.from;
     collective::Effects<float> effects;
     std::unique_lock lock{mutex_};
+    // SumPiece::sum and SumAck::sum are the id of the collective.
     if (const auto* piece = std::get_if<core::SumPiece>(&message)) {
       (void)executor_of(piece->sum).on(effects, from, core::to_piece<float>(*piece));
     } else if (const auto* ack = std::get_if<core::SumAck>(&message)) {
@@ -131,9 +133,10 @@ class Member {
     lock.lock();
   }
 
-  /// Returns the executor with the window of the collective, which its id contains. So a collective
-  /// is as fast as in a job, whatever else is measured.
+  /// Returns the executor for the window that the id contains. Each window has an executor of its
+  /// own, so a collective is as fast as in a job that runs only collectives with this window.
   collective::Executor<float>& executor_of(collective::CollectiveId id) {
+    // At least 1, because an executor requires it, and a received id may contain 0.
     const auto window = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(id % windows));
     return executors_.try_emplace(window, collective::ExecutorOptions{.window = window})
         .first->second;
@@ -146,6 +149,7 @@ class Member {
     envelope.packet.payload = std::make_shared<const core::PeerMessage>(std::visit(
         [](const auto& message) { return core::PeerMessage{core::to_message(message, epoch)}; },
         send.message));
+    // Job 1, and a node for each member; neither id may be 0.
     wire::Frame frame = wire::encode(1, self_ + 1, envelope);
     const auto traffic_class = wire::traffic_class_of(frame);
     transport_->send(peers_[send.to], traffic_class, std::move(frame));
@@ -160,7 +164,7 @@ class Member {
   std::map<std::uint32_t, collective::Executor<float>> executors_;
   collective::CollectiveId started_ = 0;
   std::optional<Values> result_;
-  /// The last member, because its thread uses the others.
+  /// Declared last, because its thread uses the fields above.
   std::unique_ptr<wire::Transport> transport_;
 };
 
@@ -169,7 +173,8 @@ Result<std::vector<double>> run_at(Member& member, Rank self,
                                    const std::vector<CollectiveRun>& runs, bool has_fabric,
                                    const HasLostMember& has_lost_member) {
   const Error no_answer{"a member of the collective does not answer"};
-  // The members agree on one-sided writes while they send long vectors.
+  // Warm-up: with a fabric, members agree on one-sided writes to each other only once they have
+  // long vectors to send, and that must not be measured.
   for (int i = 0; has_fabric && i < 20; ++i) {
     CollectiveRun warm_up = runs.front();
     warm_up.elements = std::size_t{1} << 20U;
@@ -270,7 +275,7 @@ class Children {
       } catch (const std::exception& fault) {
         (void)there.send(fault.what());
       }
-      std::_Exit(0);  // without the destructors of what belongs to the caller's process
+      std::_Exit(0);  // runs no destructors of objects of the caller's process
     }
     processes_.push_back(child);
     connections_.push_back(std::move(here));
@@ -296,10 +301,11 @@ void run_child(const Connection& parent, Rank self, std::size_t members,
     addresses.push_back(*std::move(address));
   }
   member.connect(addresses);
+  // The parent sends nothing more, so its connection is readable only once it is closed.
   const auto times =
       run_at(member, self, runs, provider.has_value(), [&] { return parent.is_readable(); });
   (void)parent.send(times ? "done" : times.error().message);
-  (void)parent.receive();  // others may still need what was sent last
+  (void)parent.receive();  // waits, because others may still need the last messages
 }
 
 }  // namespace

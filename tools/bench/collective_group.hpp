@@ -18,7 +18,7 @@ struct CollectiveRun {
   /// Requires: it passes collective::check().
   collective::Schedule schedule;
   std::size_t elements = 0;
-  /// The number of times that it runs, at least 1.
+  /// How many collectives are measured, at least 1. One more runs before them.
   std::size_t times = 1;
 };
 

@@ -23,7 +23,8 @@ struct DenseShape {
 struct KernelLayer {
   std::string net;
   std::variant<DenseShape, models::ConvolutionShape> shape;
-  /// True for the first layer of a net. Training does not need its derivatives by the input.
+  /// True for the first layer of a net. Training does not need its derivatives with respect to the
+  /// input.
   bool is_first = false;
 };
 
@@ -38,9 +39,9 @@ struct KernelLayer {
 enum class KernelPass {
   /// The output of the layer.
   forward,
-  /// The derivatives of the loss by the layer's weights.
+  /// The derivatives of the loss with respect to the layer's weights.
   weights,
-  /// The derivatives of the loss by the layer's input.
+  /// The derivatives of the loss with respect to the layer's input.
   input,
 };
 [[nodiscard]] std::string_view name(KernelPass pass);

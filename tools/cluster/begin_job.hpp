@@ -26,16 +26,19 @@ struct JobTarget {
                                                            const Settings& settings);
 
 struct BeginOptions {
-  /// The name that the user gave the job; empty for one that is chosen here.
+  /// The name that the user gave the job; if it is empty, begin_job() chooses one.
   std::string name;
   /// True if no program follows the job: then begin_job() prints the name of the job on stdout.
   bool must_detach = false;
+  /// True if begin_job() prints that name as a JSON object.
   bool is_json = false;
+  /// True if begin_job() shows nothing when a job begins that a program follows.
   bool is_quiet = false;
 };
-/// A job that has begun and has to be followed; or, without a job, the exit code.
 struct BegunJob {
+  /// The job, which has begun and which the caller must follow; null if there is none to follow.
   std::optional<SubmittedJob> job;
+  /// The exit code if `job` is null.
   int code = 0;
 };
 /// Submits a job under its name, and waits until it has begun. `access` then has the node that

@@ -64,8 +64,8 @@ std::vector<std::string*> files_of(models::Source& source) {
   return files;
 }
 
-/// Implements with_files() for a source of a user's own: replaces those of its leading options that
-/// are existing files.
+/// Implements with_files() for a source that is not built in: replaces each option before the first
+/// `KEY=VALUE` that names an existing file.
 std::string with_files_among_leading_options(const std::string& source,
                                              std::string (*path_of)(const std::string&)) {
   const auto colon = source.find(':');

@@ -37,6 +37,7 @@ struct FollowedFlow {
   wire::JobId id = 0;
   /// Its time, stages and workers are set once the flow has ended.
   RunInfo info;
+  /// How long the job waits for nodes that it cannot go on without.
   std::chrono::nanoseconds wait_for_nodes{};
   FlowWatcher::OnLeave on_leave = FlowWatcher::OnLeave::stop_job;
   bool is_json = false;

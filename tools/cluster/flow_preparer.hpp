@@ -12,7 +12,7 @@
 
 namespace starling::program {
 
-/// In the settings that are sent to nodes, the flow's own options have this before their name.
+/// In the settings that are sent to nodes, the flow's own options have this prefix.
 inline constexpr std::string_view own_option_prefix = "flow.";
 
 /// Returns the settings that are sent to nodes: without those that only the program which follows

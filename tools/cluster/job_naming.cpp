@@ -9,8 +9,8 @@
 namespace starling::program {
 namespace {
 
-/// The most characters of the text of the model, and of that of the data, that become part of a
-/// job's name.
+/// The most characters of the model's text, and of the data's text, that become part of a job's
+/// name.
 constexpr std::size_t part_length_max = 24;
 
 bool may_stand_in_name(char c) {
@@ -30,8 +30,8 @@ std::string name_part(std::string_view text, const std::string& fallback) {
   return part.empty() ? fallback : part;
 }
 
-/// Returns a name for a data source: that of its first file without the folder, or that of the
-/// generator if the source names no file.
+/// Returns a name for a data source: the name of its first file without the folder, or the source's
+/// kind, such as `digits`, if it names no file.
 std::string_view data_name(std::string_view data) {
   const auto colon = data.find(':');
   const std::string_view kind = data.substr(0, colon);

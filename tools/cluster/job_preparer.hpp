@@ -11,7 +11,7 @@
 namespace starling::program {
 
 /// Returns true for options that only the program that follows a job uses, such as `save`: nodes
-/// write no files, show nothing and evaluate nothing.
+/// save and show nothing, and evaluate a model only when that program asks them to.
 [[nodiscard]] bool is_for_follower(std::string_view key);
 
 /// Returns the settings that are sent to nodes: all but those for which is_for_follower() returns

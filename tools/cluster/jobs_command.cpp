@@ -55,8 +55,8 @@ std::optional<double> summary_figure(const wire::JobRecord& job, std::string_vie
   return found == job.summary.figures.end() ? std::nullopt : std::optional{found->second};
 }
 
-/// Returns the number of updates in the summary, or the sum over the workers if the summary has
-/// none.
+/// Returns the number of updates in the summary. If the summary lacks it, returns the sum of the
+/// updates before the job resumed and those of its workers.
 double updates_of(const wire::JobRecord& job) {
   std::uint64_t updates = job.updates_before;
   for (const auto& worker : job.workers) updates += worker.updates;
@@ -126,6 +126,8 @@ Result<void> keep_requested(std::vector<wire::JobRecord>& jobs, const Settings& 
   if (!chosen) return Error{chosen.error()}.within(location);
   const std::string wanted = candidates[*chosen].name;
   const wire::JobId id = candidates[*chosen].job;
+  // The user may have given a job's number, or the beginning of it. A name stands for all jobs that
+  // had it.
   const bool is_by_number = !wanted.starts_with(text);
   std::erase_if(
       jobs, [&](const auto& job) { return job.job != id && (is_by_number || job.name != wanted); });

@@ -17,7 +17,8 @@ using namespace std::chrono_literals;
 /// A submission that has no answer after this time is sent again.
 constexpr auto submit_reply_timeout = 1s;
 constexpr auto close_timeout = 2s;
-/// A node that has not answered for this time counts as dead. Only a very busy one takes so long.
+/// A node that has not answered for this time counts as dead. A live node takes so long only if it
+/// is very busy.
 constexpr auto silence_max = 4s;
 /// The most new names that are tried. Several may be taken, because other programs that submit jobs
 /// at the same moment may choose the same names.

@@ -29,7 +29,7 @@ inline constexpr std::size_t picture_members_max = 64;
 inline constexpr std::size_t picture_rounds_max = 128;
 
 /// Draws the moves as SVG: a line for each member, a column for each round, an arrow for each move
-/// in the colour of its chunk, whole if it adds and dashed if it copies.
+/// in the colour of its chunk, solid if the move adds and dashed if it copies.
 [[nodiscard]] std::string plan_svg(const collective::Plan& plan,
                                    const collective::Request& request);
 

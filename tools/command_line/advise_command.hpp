@@ -1,4 +1,4 @@
-/// The command `starling advise`. One thread calls it; it uses several.
+/// The command `starling advise`. One thread calls it; its simulations run on several threads.
 #pragma once
 
 #include <string>

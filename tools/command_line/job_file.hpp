@@ -10,7 +10,7 @@
 
 namespace starling::program {
 
-/// Reads a job file's settings without those below `[sim]`, and checks the names and types of both.
+/// Reads a job file's settings without those below `[sim]`, and checks the names and types of all.
 /// Errors name file and line.
 [[nodiscard]] Result<Settings> read_job_file(const std::string& path);
 /// The same for the content of a file. Errors name `path`.

@@ -79,9 +79,9 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Returns a name beside `path` that no other writer has. Process ids do not give such names: they
-/// are often equal in containers that share a folder. A number that a process keeps does not
-/// either: a fork copies it.
+/// Returns a name beside `path` that no other writer has. A process id does not make a name unique:
+/// process ids are often equal in containers that share a folder. A number that a process draws
+/// once does not either: a fork copies it.
 std::string temporary_beside(const std::string& path) {
   std::random_device device;
   const std::uint64_t number = (std::uint64_t{device()} << 32U) | device();

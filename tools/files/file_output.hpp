@@ -30,16 +30,17 @@ namespace starling::program {
 /// until the next call.
 using NextPiece = std::function<std::span<const std::byte>()>;
 
-/// The same for content that is made while it is written, because it takes much memory as a whole.
+/// Like the other replace_file(), for content that is made while it is written, because it takes
+/// much memory as a whole.
 [[nodiscard]] Result<void> replace_file(const std::string& path, const NextPiece& next);
 
 /// Returns an Error if anything exists at `path`, even a broken symbolic link, or if no file can be
 /// created there. Leaves nothing behind.
 [[nodiscard]] Result<void> check_new(const std::string& path);
 
-/// Creates a file that only its owner may read (mode 0600), also through a temporary file, and
-/// removes those of killed processes as replace_file() does. Returns an Error as check_new() does,
-/// even if another process creates the file at the same time.
+/// Creates a file that only its owner may read (mode 0600). Writes a temporary file first, and
+/// removes the temporary files of killed processes, as replace_file() does. Returns an Error as
+/// check_new() does, even if another process creates the file at the same time.
 [[nodiscard]] Result<void> create_secret_file(const std::string& path, const std::string& content);
 
 /// Lets discard_unfinished() remove this folder, which was created for outputs, if it is empty.

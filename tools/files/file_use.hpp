@@ -21,8 +21,8 @@ struct FileUse {
 [[nodiscard]] Result<void> check_no_conflict(const FileUse& output, std::span<const FileUse> taken);
 
 /// Reads a file that people write by hand. Returns an Error for a file of more than 1 MiB, because
-/// the path then probably names something else, such as a data file. `valid` describes the expected
-/// file in errors, such as "a job file of `key = value` lines".
+/// the path then probably names something else, such as a data file. `valid`, such as "a job file
+/// of `key = value` lines", says in errors which file was expected.
 [[nodiscard]] Result<std::string> read_small_file(const std::string& path,
                                                   const std::string& valid);
 

@@ -37,7 +37,7 @@ class MetricsFile {
   /// The size of the file before the last line, in bytes; absent if the file is a pipe, a device,
   /// or the file of stdout or stderr.
   std::optional<long> size_;
-  /// True if the next line begins behind a line without a newline.
+  /// True if the file ends with a line that lacks its newline.
   bool is_within_line_ = false;
 };
 

@@ -12,8 +12,8 @@ namespace starling::program {
 /// Warns on stderr if the settings have a recheck policy but no barrier draws workers.
 void warn_of_unused_recheck(std::span<const barrier::Barrier> barriers, const Settings& settings);
 
-/// Prints a note on stderr for each quorum with a share below 1 that still needs all the workers
-/// that it sees. Requires: there is at least one worker.
+/// Prints a note on stderr for each barrier `quorum` with a share below 1 that still needs all the
+/// workers that it sees. Requires: there is at least one worker.
 void note_full_quorums(std::span<const barrier::Barrier> barriers, std::size_t workers,
                        const Settings& settings);
 

@@ -34,8 +34,9 @@ struct Job {
   std::string model;
   std::optional<ElementType> element_type = std::nullopt;
   models::Device device = {};
-  /// The options of training, with the limits of steps and time and the target. The step limit does
-  /// not include `epochs`, which can be converted to steps only once the data is loaded.
+  /// The options of training, among them what ends the job: the limits of steps and of time, and
+  /// `until`, the target of an evaluation. The step limit does not include `epochs`, which can be
+  /// converted to steps only once the data is loaded.
   actor::TrainOptions train = {.job = {}, .optimizer = models::Adam{.lr = 0.005}, .batch = 32};
   /// Passes over the training data after which the job ends.
   std::optional<double> epochs = std::nullopt;
@@ -43,8 +44,8 @@ struct Job {
   /// as many steps as the model's recipe says.
   bool has_default_length = false;
   /// Steps between two evaluations; 0: only at the end. Absent: the steps of one pass over the
-  /// training data, or, if a limit of steps is the job's only limit, a hundredth of it if that is
-  /// more.
+  /// training data, but in a job that only steps or epochs limit, at least a hundredth of its
+  /// steps.
   std::optional<core::Step> evaluate_every = std::nullopt;
   /// Ends the job after this number of evaluations in a row without a better test loss; 0: never.
   std::size_t patience = 0;
@@ -68,11 +69,11 @@ struct Job {
 
   /// True if the summary is printed as JSON.
   bool json = false;
-  /// True if no progress is shown.
+  /// True if neither progress nor notes on settings without effect are shown.
   bool quiet = false;
 };
 
-/// Passes over the training data if no limit is given.
+/// The passes over the training data of a job for which no limit is given.
 inline constexpr double epochs_default = 10;
 
 /// Makes a job from its settings. The error for the first bad setting begins with its location.
@@ -85,8 +86,9 @@ inline constexpr double epochs_default = 10;
 
 /// Puts the location of a setting before an error about it, for example before an error of
 /// actor::check() about a combination of settings. The first word of the error names the setting.
-/// If it names `barrier` or `recheck` and the user did not set that one, the location is that of
-/// `workers` or `mode`. Returns the error unchanged if none of these is set.
+/// If that setting is `barrier` or `recheck` and the user did not set it, then its default does not
+/// fit `workers` or `mode`; the location is that of the first of these two that the user set.
+/// Returns the error unchanged if the user set none of the settings named here.
 [[nodiscard]] Error add_location(Error error, const Settings& settings);
 
 }  // namespace starling::program

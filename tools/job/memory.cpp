@@ -80,7 +80,7 @@ Result<void> check_memory_of_node(const AnyModel& model, const actor::TrainOptio
   const double share = std::min(
       1.0, static_cast<double>(options.job.replication_factor) / static_cast<double>(owners));
   const double bytes =
-      // The initial model, and a model that a follower sends, with its parameter vector.
+      // The initial parameters, and twice a model that a follower has this node evaluate.
       3 * size.total +
       std::max(share * state_bytes(size, options), worker_bytes(size, options, workers)) +
       thread_bytes(size, threads);

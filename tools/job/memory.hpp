@@ -16,9 +16,8 @@ namespace starling::program {
 [[nodiscard]] Result<void> check_memory(const AnyModel& model, const actor::TrainOptions& options);
 /// Refuses to train as one of `nodes` nodes if that needs more memory than is free on this machine
 /// now. Counts the initial parameters; a model that a follower has this node evaluate, twice; this
-/// node's share of their replicas with the optimiser's
-/// state or, if each worker has a model of its own, the models of this node's workers; and the
-/// values and gradients of its computing threads.
+/// node's share of their replicas with the optimiser's state or, if each worker has a model of its
+/// own, the models of this node's workers; and the values and gradients of its computing threads.
 [[nodiscard]] Result<void> check_memory_of_node(const AnyModel& model,
                                                 const actor::TrainOptions& options,
                                                 std::size_t nodes);

@@ -25,8 +25,8 @@ enum class Keep {
 [[nodiscard]] Result<Keep> parse_keep(std::string_view text);
 [[nodiscard]] std::string print(Keep keep);
 
-/// For patience, a loss counts as better if it is smaller than the last loss that counted as better
-/// by more than this share of that loss. best() is the smallest loss, by whatever margin.
+/// For patience, a loss counts as better if it is below the last loss that counted as better, by
+/// more than this share of that last loss. For best(), any smaller loss is better.
 inline constexpr double gain_min = 1e-3;
 
 /// Takes a job's evaluations, one after the other.
@@ -55,7 +55,7 @@ class ModelSelection {
   [[nodiscard]] bool is_patience_over() const {
     return patience_ > 0 && evaluations_without_gain_ >= patience_;
   }
-  /// Returns the best model; nothing if no evaluation had a finite loss.
+  /// Returns the model with the smallest loss; nullopt if no evaluation had a finite loss.
   [[nodiscard]] const std::optional<Model>& best() const { return best_; }
 
  private:

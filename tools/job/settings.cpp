@@ -13,8 +13,8 @@ bool chooses_test_data(std::string_view key) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
-/// Returns true if `flag` is the key of a training job for which `old` is the key that only a
-/// simulation has.
+/// Returns true if `old` is a key that only simulations have, and `flag` is the key of training
+/// jobs for the same value.
 bool sets_same(std::string_view flag, std::string_view old) {
   return (flag == "delay" && old == "step-time") || (flag == "seconds" && old == "horizon");
 }

@@ -33,7 +33,8 @@ using Settings = std::vector<Setting>;
 [[nodiscard]] std::string text_of(const Settings& settings, std::string_view key);
 
 /// Stores parse(text) in `into`, where `text` is that of the key's first setting. Leaves `into`
-/// unchanged if the key was not set, or is empty. An error of `parse` begins with the location.
+/// unchanged if the key was not set, or if its text is empty. An error of `parse` begins with the
+/// location.
 template <class Value, class Parse>
 [[nodiscard]] Result<void> put(Value& into, const Settings& settings, const std::string& key,
                                Parse parse) {
@@ -52,7 +53,8 @@ template <class Value, class Parse>
                                      std::uint64_t most);
 
 /// Returns the settings of `flags`, and those of `file` whose key is not set in `flags`. The keys
-/// that choose test data (test, split, holdout) count as one key.
+/// that choose test data (test, split, holdout) count as one key. `delay` in `flags` also replaces
+/// `step-time` in `file`, and `seconds` replaces `horizon`.
 [[nodiscard]] Settings override_settings(Settings file, const Settings& flags);
 
 }  // namespace starling::program

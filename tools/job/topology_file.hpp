@@ -8,7 +8,8 @@
 
 namespace starling::program {
 
-/// Reads a file of lines A B [LANES]. Errors name the file, and the line if it is bad.
+/// Reads a file of lines A B [LANES]: the members A and B have LANES lanes between them. Errors
+/// name the file, and the line if it is bad.
 [[nodiscard]] Result<collective::Topology> read_topology(const std::string& path);
 
 /// Returns the file that an exchange names as `trees:FILE`; empty if it names none.

@@ -16,8 +16,8 @@ namespace starling::program {
 using Unit = std::pair<std::string_view, double>;
 
 /// Reads a number above 0 with one of the units, and returns the number times the size of the unit.
-/// The first unit with which the text ends and that leaves a number counts. Returns nullopt if
-/// there is none.
+/// Tries the units in their order: the first with which the text ends after such a number counts.
+/// Returns nullopt if there is none.
 [[nodiscard]] std::optional<double> parse_units(const std::string& text,
                                                 std::span<const Unit> units);
 

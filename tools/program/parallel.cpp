@@ -20,7 +20,8 @@ class ThreadTeam {
  public:
   ThreadTeam(std::size_t count, std::size_t threads) : count_(count), running_(threads) {}
 
-  /// Runs on each thread: takes pieces until none is left or one has thrown.
+  /// Each thread calls this once. Calls `work` with one piece after another, until none is left or
+  /// one has thrown.
   void run(const std::function<void(std::size_t)>& work) noexcept {
     try {
       for (std::size_t i = 0; (i = next_++) < count_;) work(i);

@@ -54,7 +54,7 @@ class ProgressEstimator {
   /// Returns how long a piece has run so far, in seconds.
   [[nodiscard]] static double elapsed_s(const Piece& piece, Clock::time_point now);
   /// Estimates how long a piece takes from begin to end, in seconds: its elapsed time divided by
-  /// the share that is done. Nothing if less than 1 % is done.
+  /// the share that is done. Returns nullopt if less than 1 % is done.
   [[nodiscard]] static std::optional<double> estimated_total_s(const Piece& piece,
                                                                Clock::time_point now);
 

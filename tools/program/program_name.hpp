@@ -1,4 +1,4 @@
-/// The program's name in its help and its messages, and errors with it.
+/// The program's name in its help and its messages, and a function that prints errors with it.
 #pragma once
 
 #include <string>

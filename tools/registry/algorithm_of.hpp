@@ -52,7 +52,7 @@ class AlgorithmOf final : public AnyModel {
   [[nodiscard]] Result<void> accepts(const AnyData& data) const override {
     if (data.as<D>() == nullptr)
       return Error{"algorithm " + text_ + " computes with data of another type"};
-    // Only evaluations make the algorithm for test data.
+    // An evaluation makes the algorithm for its data too, so it must be possible to make it.
     if (made_.evaluate)
       if (const auto made = make_for(data); !made) return made.error();
     return {};
@@ -152,6 +152,7 @@ class AlgorithmOf final : public AnyModel {
   }
 
  private:
+  /// Makes the algorithm for `data`, and checks it.
   [[nodiscard]] Result<std::shared_ptr<const actor::Algorithm<T>>> make_for(
       const AnyData& data) const {
     auto made = make_(*data.as<D>());

@@ -53,7 +53,8 @@ class AnyData {
     return held_->select(rows);
   }
 
-  /// Returns the label of a sample; nothing if the data has no labels.
+  /// Returns the label of the sample `row`; nothing if the data has no labels. Requires: `row` <
+  /// size().
   [[nodiscard]] std::optional<double> label(std::size_t row) const { return held_->label(row); }
 
  private:

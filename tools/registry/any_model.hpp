@@ -1,5 +1,5 @@
-/// The interface through which the program uses a model of any type over data of any type, both
-/// either built-in or a user's own. Immutable. Thread-safe.
+/// The interface through which the program uses a model of any type over data of any type; each
+/// type is built in or a user's own. Immutable. Thread-safe.
 #pragma once
 
 #include <cstdint>

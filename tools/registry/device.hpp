@@ -24,10 +24,10 @@ struct NetOnDevice {
   std::string note = {};
 };
 
-/// Returns `net` on `device`, for batches of up to `rows` samples. A CUDA device is an Error if
-/// this build has no CUDA or no code for the device, if there is no driver, an old one or no such
-/// device, or if its memory is too small. The Error begins with the device. With `auto`, there is
-/// no Error: the net then computes on the CPU, and `note` has the reason.
+/// Returns `net` on `device`, for batches of up to `rows` samples. For a CUDA device, returns an
+/// Error if this build has no CUDA or no code for the device, if the driver is absent or too old,
+/// or if the device is absent or its memory too small. The Error begins with the device. With
+/// `auto`, returns no Error: the net then computes on the CPU, and `note` has the reason.
 [[nodiscard]] Result<NetOnDevice> put_on_device(const models::Net<float>& net,
                                                 const models::Device& device, std::size_t rows);
 

@@ -16,7 +16,8 @@ Result<FlowContext> context_of_source(SpecReader& options) {
     options.refuse("has no file to read; valid: NAME:FILE[,FILE...][,option=value...]");
   if (auto done = options.finish(); !done) return std::move(done).error();
   const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 1U, 32U);
-  // The limits of this thread, which the threads of the engine do not have.
+  // Takes the limits of this thread along, because the engine's threads, which call the function,
+  // have none.
   const auto is_stopped = [limits = ReadScope::limits()] {
     return limits.stop.stop_requested() || std::chrono::steady_clock::now() > limits.deadline;
   };

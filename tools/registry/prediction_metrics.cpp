@@ -68,8 +68,8 @@ std::optional<std::size_t> class_of(const models::Labelling& labelling, std::str
   return std::nullopt;
 }
 
-/// Returns the first two rows with different labels, or fewer if the table lacks them. They show
-/// which metrics there are as well as a row of each class, of which there may be many.
+/// Returns the first two rows with different labels, or fewer if the table lacks them. Two rows
+/// show which metrics there are, as one row of each of many classes would.
 std::vector<std::uint32_t> pick_samples(const models::Table& table) {
   std::vector<std::uint32_t> rows;
   std::vector<float> seen;

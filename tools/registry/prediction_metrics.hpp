@@ -43,7 +43,8 @@ struct PredictionMetrics {
 [[nodiscard]] std::optional<double> metric_of(const AnyModel& model, const Weights& w,
                                               const AnyData& data, std::string_view name);
 
-/// True if metric_of() knows the metric `name`. It has no value for some models and predictions.
+/// True if metric_of() knows the metric `name`. For some models and predictions, the metric still
+/// has no value.
 [[nodiscard]] bool is_prediction_metric(std::string_view name);
 
 /// Returns the names for which metric_of() can have a value with this model and data, among them

@@ -1,5 +1,5 @@
-/// Holds the models, data sources, barriers and own actors of a program by name. A user's program
-/// passes its own to starling::main (main.hpp), which adds the built-in ones.
+/// Holds the models, data sources, barriers, flows and own actors of a program by name. A user's
+/// program passes its own entries to starling::main (main.hpp), which adds the built-in ones.
 ///
 ///     int main(int argc, char** argv) {
 ///       starling::Registry registry;
@@ -66,6 +66,7 @@ struct DataEntry {
   bool is_flow = false;
 };
 
+/// A user's own barrier.
 struct BarrierEntry {
   barrier::Predicate rule;
   std::string summary;
@@ -93,8 +94,9 @@ struct FlowEntry {
   std::string name;
   std::string summary;
   std::vector<FlowOption> options;
-  /// Reads the options, and runs nothing.
+  /// Reads the options, and runs nothing. Returns an Error if an option is wrong.
   std::function<Result<void>(SpecReader& options)> check;
+  /// Reads the options, and runs the flow.
   std::function<Result<void>(SpecReader& options, FlowContext& context)> run;
 };
 
@@ -313,7 +315,7 @@ class Registry {
   }
 
  private:
-  /// Returns the text of a model that its parse() reads.
+  /// A function that returns the text of a model, which the model's parse() reads.
   template <class M>
   using Print = std::function<std::string(const M&)>;
 

@@ -44,8 +44,8 @@ struct Plot {
   PlotStyle style = PlotStyle::line;
   /// True if y is a share from 0 to 1, for which the axis shows percent.
   bool is_share = false;
-  /// True if the y axis covers only the range of the values; false if it begins at 0 when no value
-  /// is negative. A logarithmic axis ignores this.
+  /// True if the y axis covers only the range of the values, as it also does if one is negative;
+  /// else it begins at 0. A logarithmic axis ignores this.
   bool is_zoomed = false;
   /// True if each series has a panel of its own, one below another, because the curves would hide
   /// each other. All panels have the same x axis, and panels of shares also the same y axis.
@@ -67,8 +67,8 @@ struct Plot {
 /// Returns true if a program gnuplot is in a folder of PATH.
 [[nodiscard]] bool has_gnuplot();
 
-/// Draws the plot and returns it as SVG. Fails if gnuplot is not installed or fails. Leaves no
-/// files.
+/// Draws the plot and returns it as SVG. Returns an Error if gnuplot is not installed, or fails.
+/// Leaves no files behind.
 [[nodiscard]] Result<std::string> draw(const Plot& plot);
 
 }  // namespace starling::program

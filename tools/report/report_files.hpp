@@ -19,7 +19,8 @@ inline constexpr const char* pictures_folder = "pictures";
                                               const std::string& folder);
 
 /// Draws each plot into the file NAME.svg in `folder`, and sets the SVG of the document's picture
-/// with the same name. Fails without gnuplot. Requires: each picture of the document has a plot.
+/// with the same name. Returns an Error if gnuplot is not installed. Requires: each picture of the
+/// document has a plot.
 [[nodiscard]] Result<void> draw_all(Document& document, const std::vector<Plot>& plots,
                                     const std::string& folder);
 

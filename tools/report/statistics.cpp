@@ -28,7 +28,7 @@ Summary compute_statistics(std::span<const double> values) {
   if (values.empty()) return summary;
   summary.count = values.size();
   const auto n = static_cast<double>(values.size());
-  // The mean difference from the first value: the mean of equal values is that value.
+  // Sums differences from the first value, so that the mean of equal values is exactly this value.
   const double first = std::isfinite(values[0]) ? values[0] : 0;
   for (const double value : values) summary.mean += value - first;
   summary.mean = first + summary.mean / n;

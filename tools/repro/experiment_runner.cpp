@@ -25,12 +25,12 @@ sim::StepOptions options_of(const SimulatedSetting& setting, std::uint64_t seed)
   return options;
 }
 
-/// The error at which a run ends, unless it has full length.
+/// The normalised error at which a run ends, unless it has full length.
 constexpr double error_end = 0.5 * ExperimentRunner::error_goal;
 
-/// Estimates the share that is done of a run that ends at `error_end`, from the logarithm of the
-/// error, which falls at a nearly constant rate. `time_share` is the share of the longest time that
-/// has passed.
+/// Estimates which share of a run that ends at `error_end` is done, from the logarithm of the
+/// error, which falls at a nearly constant rate. `time_share` is the virtual time that has passed,
+/// as a share of the longest time that the run may take.
 double done_share(const LinearLearner& learner, double time_share) {
   const double error = std::clamp(learner.error(), error_end, 1.0);
   return std::max(time_share, std::log(error) / std::log(error_end));
@@ -84,6 +84,7 @@ void ExperimentRunner::learn() {
   }
   const std::size_t samples = options_.quick ? 4000 : linear_samples;
   const auto problem = LinearProblem::make(linear_parameters, samples, options_.seed).value();
+  // The pieces of one setting, one for each seed, have the same kind.
   std::vector<ProgressEstimator::Kind> kinds;
   for (const Piece& piece : pieces)
     kinds.push_back(

@@ -14,7 +14,7 @@
 
 namespace starling::program {
 
-/// A setting of the published simulation: 40 s of virtual time, in which a step takes an
+/// A setting of the simulation in the PSP paper: 40 s of virtual time, in which a step takes an
 /// exponentially distributed time with a mean of 100 ms.
 struct SimulatedSetting {
   std::string barrier;
@@ -26,7 +26,7 @@ struct SimulatedSetting {
   auto operator<=>(const SimulatedSetting&) const = default;
 };
 
-/// Returns the five barriers of the paper's figures.
+/// Returns the five barriers of the PSP paper's figures.
 [[nodiscard]] const std::vector<std::string>& published_five();
 
 /// A run in which a linear model learns.
@@ -50,8 +50,8 @@ struct ExperimentOptions {
 
 /// The runs of one setting in which a model learns.
 struct LearningRuns {
-  /// True if each run lasts 40 s of virtual time; false if it ends when its error is small, or at
-  /// 400 s.
+  /// True if each run lasts 40 s of virtual time; false if a run ends when its error is half of
+  /// ExperimentRunner::error_goal, or at 400 s.
   bool is_full_length = false;
   std::vector<LearningRun> runs{};
 };
@@ -64,8 +64,8 @@ class ExperimentRunner {
 
   /// Asks for runs of a setting. Requires: the texts of the setting can be parsed.
   void request(const SimulatedSetting& setting) { runs_[setting]; }
-  /// Asks for runs of a setting in which a model learns: for 40 s if `is_full_length`, else until
-  /// its error is half of error_goal, for 400 s at most.
+  /// Asks for runs of a setting in which a model learns: for 40 s of virtual time if
+  /// `is_full_length`, else until the model's error is half of error_goal, for 400 s at most.
   void request_learning(const SimulatedSetting& setting, bool is_full_length);
 
   /// Makes all runs that were requested.

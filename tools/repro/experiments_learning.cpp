@@ -24,7 +24,7 @@ void request_learning_runs(ExperimentRunner& runner) {
                               straggler.empty() && !runner.options().quick);
 }
 
-/// Returns the mean of the error over the runs, over time. The series has only every tenth point.
+/// Returns the curve of the runs' mean error over time, with only every tenth point.
 Series error_series(const std::string& name, const std::vector<LearningRun>& runs) {
   Series series{.name = name};
   std::size_t points = SIZE_MAX;
@@ -38,8 +38,8 @@ Series error_series(const std::string& name, const std::vector<LearningRun>& run
   return series;
 }
 
-/// Summarises the times at which the runs of a setting reached the error goal; returns nothing if
-/// one of them never did.
+/// Summarises the times at which the runs of a setting reached the error goal; returns nullopt if
+/// one of the runs never reached it.
 std::optional<Summary> times_to_goal(const ExperimentRunner& runner,
                                      const SimulatedSetting& setting) {
   std::vector<double> times;

@@ -33,9 +33,9 @@ class KeptModels {
   /// Records the model that the servers held `seconds` after the beginning. Requires: `seconds`
   /// does not decrease from call to call.
   void record(double seconds, double updates, States states) {
-    // A model recorded between two instants is kept for the later one, unless a newer model is
-    // recorded between them.
-    // One recorded after the end of the run is kept for the last instant.
+    // A model that is recorded between two instants is kept for the later one, unless a newer model
+    // is recorded between them. A model that is recorded after the end of the run is kept for the
+    // last instant.
     const auto instant = std::min(static_cast<std::size_t>(seconds / interval_) + 1, instants_);
     if (newest_ && newest_->instant < instant) keep_newest();
     newest_ = Model{instant, updates, without_slots(std::move(states))};
@@ -47,8 +47,8 @@ class KeptModels {
     keep_newest();
   }
 
-  /// Returns at most one model for each instant, in their order. An instant has none if no model
-  /// was recorded since the instant before.
+  /// Returns at most one model for each instant, in the order of the instants. An instant has no
+  /// model if none was recorded since the instant before.
   [[nodiscard]] const std::vector<Model>& models() const { return models_; }
 
   /// Returns a point for each instant, from the first one that has a model on. An instant without a
@@ -75,6 +75,7 @@ class KeptModels {
   /// Adds the newest model to those that are kept.
   void keep_newest() { models_.push_back(*std::exchange(newest_, std::nullopt)); }
 
+  /// The time from one instant to the next, in seconds.
   double interval_;
   std::size_t instants_;
   /// The model that was recorded last; absent if it was kept already.

@@ -21,7 +21,8 @@ double accuracy_of(const models::Metrics& metrics) {
   return found == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : found->value;
 }
 
-/// Returns the first `count` samples of `data`; all samples if the data cannot be divided.
+/// Returns the first `count` samples of `data`; all samples if there are fewer, or if the data
+/// cannot be divided.
 AnyData first_samples(const AnyData& data, std::size_t count) {
   if (!data.is_divisible() || data.size() <= count) return data;
   std::vector<std::uint32_t> rows(count);
@@ -63,7 +64,7 @@ class Trainer {
   }
 
  private:
-  /// Shows the progress of all runs; `share` of the present one is done.
+  /// Shows the progress of all runs. `share` is how much of the present run is done, from 0 to 1.
   void show(double share) {
     const auto runs = static_cast<double>(options_.barriers.size() * options_.seeds);
     display_.show((static_cast<double>(runs_done_) + std::min(1.0, share)) / runs);

@@ -1,5 +1,5 @@
 /// The settings of a flow: the flags of `run NAME` and of `submit --flow NAME`, and what they mean.
-/// Pure functions, except for those that a comment excludes; thread-safe.
+/// Pure functions; thread-safe.
 #pragma once
 
 #include <chrono>

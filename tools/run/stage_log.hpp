@@ -19,7 +19,7 @@ struct StageSummary {
   flow::StageDescription description;
   std::uint64_t runs = 0;
   flow::TaskCounts counts;
-  /// The time from the begin of the first part to the end of the last part, summed over all runs.
+  /// The time from the start of the first part to the end of the last part, summed over all runs.
   double seconds = 0;
 };
 

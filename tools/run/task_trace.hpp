@@ -46,7 +46,7 @@ class TaskTrace {
     bool has_failed = false;
   };
 
-  /// Returns the events in the order of their begin.
+  /// Returns the events in the order in which their tasks began.
   [[nodiscard]] std::vector<Event> sorted() const;
 
   const std::chrono::steady_clock::time_point start_;

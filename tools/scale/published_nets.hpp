@@ -13,10 +13,13 @@ namespace starling::program {
 struct PublishedNet {
   std::string_view name;
   std::string_view summary;
+  /// The shape of a sample, as text for models::parse_shape().
   std::string_view input;
+  /// The layers, as text for models::parse_layers().
   std::string_view layers;
 };
 
+/// Returns the nets in the order of the help.
 [[nodiscard]] const std::vector<PublishedNet>& published_nets();
 
 /// Returns a published net, a built-in one with ten outputs, or that of a file, `net:FILE`. `input`

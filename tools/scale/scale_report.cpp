@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The operations of a step on one sample, and the bytes of the parameters, of some layers.
+/// The operations of a step on one sample, and the bytes of the parameters, of some layers. A step
+/// has three passes (LayerLoad::pass_flops()).
 struct Sum {
   double flops = 0;
   double bytes = 0;

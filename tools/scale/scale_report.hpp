@@ -18,6 +18,7 @@ struct ScalePoint {
 
 struct ScaleReport {
   std::string net;
+  /// The shape of a sample.
   std::string input;
   /// The job on the largest number of nodes.
   scaling::Job job = {};

@@ -29,8 +29,9 @@ struct Learning {
   LearningDescription learned;
 };
 
-/// Returns the names of the options of a training that a simulation of all messages uses, and a
-/// simulation of steps alone does not.
+/// Returns the names of the options of a training that a simulation of all messages uses. A
+/// simulation of steps alone uses only those of an exchange (is_exchange_key()), and options that
+/// decide how many steps an epoch has.
 [[nodiscard]] const std::vector<std::string>& learning_keys();
 
 /// Loads the data and makes the model. Returns an Error if the model cannot be trained on the data,

@@ -40,16 +40,18 @@ class LinearProblem {
 struct LearnerOptions {
   /// The number of workers in the simulation.
   std::size_t workers = 1000;
+  /// The learning rate of a step of all workers together.
   double rate = 0.2;
+  /// The number of samples in a worker's batch.
   std::size_t batch = 2;
   std::uint64_t seed = 1;
   /// Virtual time between two measurements of the error.
   core::Time every = std::chrono::milliseconds{20};
 };
 
-/// Returns the options for a linear model of linear_parameters parameters. The rate is 0.2, or, if
-/// that is less, 0.0002 times the number of workers: SGD on normal features is stable while the
-/// rate is below 2 (samples of one batch of each worker) / (number of parameters).
+/// Returns the options for a linear model of linear_parameters parameters. The rate is the lower of
+/// 0.2 and 0.0002 times the number of workers: SGD on normal features is stable while the rate is
+/// below 2 B / P, where B is the sum of the workers' batch sizes and P the number of parameters.
 [[nodiscard]] LearnerOptions learner_options(std::size_t workers, std::uint64_t seed);
 
 /// The learner of one simulation. Begins with w = 0. Not thread-safe.

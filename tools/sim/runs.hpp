@@ -45,7 +45,7 @@ struct SimRun {
   std::vector<models::Metrics> metrics{};
   sim::TrafficByKind traffic{};
   sim::Network::Counts packets{};
-  /// As in sim::ProtocolResult.
+  /// Protocol level only: the figure of the same name in sim::ProtocolResult.
   std::optional<sim::Time> longest_gap = std::nullopt;
   /// The normalised error of the linear model over time in seconds; empty if none learned.
   std::vector<PlotPoint> errors{};
@@ -54,8 +54,8 @@ struct SimRun {
 /// Returns the figures of a run. Requires: `result` is the result of a simulation with `options`.
 [[nodiscard]] SimRun figures_of(const sim::StepOptions& options, const sim::StepResult& result);
 
-/// Several runs: for the functions below that summarise runs, those of one barrier under different
-/// seeds.
+/// Several runs. The functions below that summarise runs expect the runs of one barrier under
+/// different seeds.
 using SimRuns = std::vector<SimRun>;
 
 /// Summarises a figure over the runs.

@@ -96,7 +96,7 @@ struct SimJob {
 /// Makes a job from the settings that affect a simulation; skips those that affect only training.
 /// Returns an Error with the location of the first bad setting. Without a job file, the defaults
 /// are those of the published simulation: 1,000 workers, steps of 100 ms on average, 40 s, five
-/// barriers side by side. With a job file, at the protocol level, or with an exchange, they are the
+/// barriers side by side. With a job file, at the protocol level, or with `bytes`, they are the
 /// defaults of training.
 [[nodiscard]] Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry,
                                           bool has_file);

@@ -21,8 +21,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 bool has_step_limit(const SimJob& job) { return job.options.steps_max != barrier::finished; }
-/// Returns true if runs under `barrier` end when the samples of the epochs are taken, instead of at
-/// the limit of steps.
+/// Returns true if runs under `barrier` end when all samples of the epochs are taken, instead of
+/// at the limit of steps.
 bool ends_by_samples(const SimJob& job, const barrier::Barrier& barrier) {
   const bool has_dynamic_batches = job.learned && job.learned->batch.starts_with("dynamic");
   return job.epochs && (has_dynamic_batches || barrier::hands_in_early(barrier));

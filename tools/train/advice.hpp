@@ -30,7 +30,7 @@ struct Baseline {
 
 /// The part of a job's data that advice depends on.
 struct DataAdvice {
-  /// The figures to beat; absent if the data are no tables, or without test data.
+  /// The figures to beat; absent if the data are not tables, or if there are no test data.
   std::optional<Baseline> baseline = std::nullopt;
   /// The result of odd_labels_hint().
   std::string labels_hint = {};

@@ -168,8 +168,8 @@ Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const S
   const auto& options = job.options;
   const bool is_bsp = barrier::is_bsp(options.job.barrier);
   const auto& former_deals = options.job.former_deals;
-  // The ledgers do not say how many updates former workers made. Steps of algorithms may leave out
-  // tensors.
+  // The ledgers do not say how many updates former workers made. A model that does not learn by
+  // gradients may leave out tensors in a step.
   const bool steps_change_all = model.learns_by_gradients() && is_dense(model) &&
                                 job.train_samples >= options.job.workers && former_deals.empty();
   const core::Step first = actor::order_of(options, job.train_samples).first_step();
@@ -328,8 +328,8 @@ Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& mode
     // From here on, `updates` counts steps of workers, not moves of the center.
     for (core::RangeState& state : *states) state.updates = std::max(state.updates, *updates);
   }
-  // Under such an exchange, workers go on with the count of the copy that was saved, which adam
-  // needs. Under any other, the count is of the updates of all workers.
+  // If counts_own_updates() is true of this job too, workers go on with the count of the copy that
+  // was saved, which adam needs. Else the states must count the updates of all workers.
   if (counts_own_updates(options) && !counts_own_updates(job.options.job))
     for (core::RangeState& state : *states) state.updates = std::max(state.updates, *updates);
   const bool is_same = std::ranges::all_of(identity, [&](const auto& setting) {

@@ -34,7 +34,7 @@ using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the identity of a job. `request` is its data request with the scale that was chosen, and
 /// `train_hash` that of its model's notes. The rows of a table identify the data, not the path from
-/// which they were read. The test data does not count.
+/// which they were read. The test data are not part of the identity.
 [[nodiscard]] JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
                                           std::optional<std::uint64_t> train_hash);
 
@@ -54,24 +54,24 @@ struct Checkpoint {
   std::vector<core::RangeState> states;
   std::vector<models::FormerDeal> former_deals;
   /// Says how this job differs from the one that wrote the checkpoint, and what follows; empty if
-  /// it does not.
+  /// it does not differ.
   std::string changes;
-  /// The number of updates of all workers, present and former, that `states` contain. If an
-  /// older file does not say it, this is the sum of the writer's steps.
+  /// The number of updates of all workers, present and former, that `states` contain. If a file of
+  /// an older version does not give it, this is the sum of the steps of the writer's workers.
   std::uint64_t updates = 0;
 };
 
-/// Reads the states of all ranges. Refuses the checkpoint of a job whose identity differs in more
-/// than it may; the error names the key. Refuses states that no job with the writer's identity can
-/// have: values that are not finite, and ledgers that contradict each other, the counters of their
-/// range or the batch size.
+/// Reads the states of all ranges. Refuses the checkpoint of a job whose identity differs in a key
+/// that must be equal (see JobIdentity); the error names the key. Refuses states that no job with
+/// the writer's identity can have: values that are not finite, and ledgers that contradict each
+/// other, the counters of their range or the batch size.
 [[nodiscard]] Result<Checkpoint> read_checkpoint(const std::string& path, const AnyModel& model,
                                                  const ResolvedJob& job,
                                                  const JobIdentity& identity,
                                                  Trust trust = Trust::checked);
 
 /// Returns Checkpoint::updates of the file, without the checks of read_checkpoint(). Returns
-/// nothing if the file cannot be read, or if it is older than this number.
+/// nothing if the file cannot be read, or if a version that did not save this number wrote it.
 [[nodiscard]] std::optional<std::uint64_t> updates_in(const std::string& path);
 
 }  // namespace starling::program

@@ -44,22 +44,23 @@ inline constexpr const char* deals_name = "starling.deals";
 [[nodiscard]] std::vector<std::uint64_t> encode_deals(const std::vector<models::FormerDeal>& deals);
 
 /// Lets a job with `options` go on from `states` after the deals `former`: all workers begin at one
-/// step, the first one of the deal that follows, which is returned. `samples` is the number of
+/// step, the first one of the deal that follows. Returns this step. `samples` is the number of
 /// samples that former workers have taken, and `train_samples` that of the data. Refuses deals that
 /// no job can have had.
 [[nodiscard]] Result<core::Step> restart_ledgers_after(
     const std::vector<models::FormerDeal>& former, const actor::TrainOptions& options,
     std::uint64_t train_samples, std::uint64_t samples, std::vector<core::RangeState>& states);
 
-/// Returns the former deals of a job with `options` that goes on after `deal`, of which its workers
-/// have taken `taken`. `samples` is the number of samples that all workers have taken, and
-/// `train_samples` that of the data. Changes `states` as restart_ledgers_after() does.
+/// Returns the former deals of a job with `options` that goes on after `deal`. `taken` says which
+/// part of `deal` each of its workers has taken. `samples` is the number of samples that all
+/// workers have taken, and `train_samples` that of the data. Changes `states` as
+/// restart_ledgers_after() does.
 [[nodiscard]] Result<std::vector<models::FormerDeal>> end_deal(
     const core::Deal& deal, std::vector<models::Taken> taken, const actor::TrainOptions& options,
     std::uint64_t train_samples, std::uint64_t samples, std::vector<core::RangeState>& states);
 
 /// Returns what a worker has taken of its part of a deal if a ledger holds `entry` for it.
-/// Requires: its part had begun at a known step.
+/// Requires: the worker began its part at a known step.
 [[nodiscard]] models::Taken taken_of(const core::DealtWorker& worker,
                                      const core::LedgerEntry& entry,
                                      const actor::TrainOptions& options);

@@ -39,6 +39,7 @@ struct EvaluateOptions {
   /// predictions.
   bool probabilities = false;
   bool scores = false;
+  /// evaluate only: true if the metrics are printed as one JSON object.
   bool json = false;
   /// The device on which the model computes.
   models::Device device = {};
@@ -54,7 +55,8 @@ struct EvaluateOptions {
 [[nodiscard]] Result<int> sim_command(const Registry& registry, const Settings& settings,
                                       const std::string& job_file);
 
-/// Runs a job live, simulates it and compares the two. Returns job_failed if a figure differs.
+/// Runs a job live, simulates it and compares the two. Returns job_failed if a figure of the live
+/// run is outside its bounds (FigureComparison).
 /// `job_file` and `settings` are as for train_command, with the keys of twin/twin_keys.hpp too.
 [[nodiscard]] Result<int> twin_command(const Registry& registry, const Settings& settings,
                                        const std::string& job_file);
@@ -64,7 +66,7 @@ struct ReproOptions {
   /// The folder of the report's data. Empty: a folder beside the report with the report's name, but
   /// with -data in place of its extension.
   std::string data;
-  /// A folder for the report as a Markdown page with its pictures; empty for none.
+  /// A folder for the report as a Markdown page with its pictures. Empty: no such page is written.
   std::string markdown;
   std::uint64_t seed = 1;
   /// The number of seeds for each experiment, counted up from `seed`.
@@ -94,7 +96,7 @@ struct ChaosOptions {
   std::string out;
   bool json = false;
 };
-/// Simulates replicated jobs under faults, one for each seed. Returns job_failed if an invariant
+/// For each seed, simulates one replicated job under faults. Returns job_failed if an invariant
 /// was violated.
 [[nodiscard]] Result<int> chaos_command(const ChaosOptions& options);
 
@@ -121,8 +123,8 @@ struct Job;
 /// Prints the summary of a job that has ended, and its errors. Returns the exit code.
 [[nodiscard]] int report(const EndedJob& ended, const Job& job);
 
-/// Writes results to stdout and returns `code`. If that fails, prints an error and returns
-/// job_failed, or `code` if it says already that something has failed.
+/// Writes results to stdout and returns `code`. If they cannot be written, prints an error and
+/// returns job_failed in place of `done`; every other `code` is returned unchanged.
 [[nodiscard]] Result<int> write_stdout(const std::string& text, int code);
 
 }  // namespace starling::program

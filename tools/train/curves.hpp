@@ -1,5 +1,5 @@
-/// Collects, while a job runs, the figures that its report draws. Their memory is bounded, however
-/// long the job is. Not thread-safe.
+/// Collects, while a job runs, the points of the curves that its report shows. Their memory is
+/// bounded, however long the job is. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ class ThinnedSeries {
   }
   /// Returns how many points were added.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  /// Returns n, of which every n-th point is kept.
+  /// Returns n: every n-th point is kept.
   [[nodiscard]] std::size_t stride() const noexcept { return stride_; }
 
  private:
@@ -51,20 +51,24 @@ class ThinnedSeries {
   std::size_t stride_ = 1;
 };
 
-/// A line of the metrics file with the event `progress`.
+/// The figures of a `progress` line of the metrics file that the report shows.
 struct ProgressPoint {
   double elapsed_s = 0;
   /// The mean step of the workers.
   double step = 0;
+  /// The minimum, median and maximum of the workers' steps.
   actor::Spread spread{};
+  /// How many draws the sampled barriers of all workers have made so far, and how many of them let
+  /// a worker pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
-  /// Both are absent before the first update.
+  /// The share of the workers' time in which they waited so far, and the mean training loss since
+  /// the line before. Both are absent before the first update.
   std::optional<double> waiting_share = std::nullopt;
   std::optional<double> loss = std::nullopt;
 };
 
-/// A line of the metrics file with the event `evaluation`.
+/// The figures of an `evaluation` line of the metrics file that the report shows.
 struct EvaluationPoint {
   double elapsed_s = 0;
   /// The mean step of the workers when the evaluated model was read.

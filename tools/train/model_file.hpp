@@ -71,7 +71,8 @@ enum class Trust { checked, any };
 /// of the scaling. Refuses metadata that to_metadata() does not write.
 [[nodiscard]] Result<ModelNotes> notes_in(const std::string& path, const safetensors::File& file);
 
-/// Returns the tensors of the features' scaling, as views into `notes`; none without a scaling.
+/// Returns the tensors of the features' scaling, as views into `notes`; no tensors if the features
+/// are not scaled.
 [[nodiscard]] std::vector<safetensors::View> scaling_tensors(const ModelNotes& notes);
 
 /// Reads a model file. Refuses a damaged file, and metadata that save_model() would not write.

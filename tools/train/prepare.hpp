@@ -48,7 +48,9 @@ struct DataSize {
 [[nodiscard]] Result<void> check_test_loss(const Job& job, const std::string& model,
                                            bool has_test_data, bool has_loss);
 
-/// Refuses a barrier under which workers hand in early if the model's batches cannot be divided.
+/// Refuses a barrier under which workers hand in early, if batches are dynamic or if the model's
+/// batches cannot be divided (core::check_hand_ins()). If the model does not learn by gradients,
+/// refuses every such barrier, and those that move with the descent of the loss.
 [[nodiscard]] Result<void> check_hand_ins(const AnyModel& model, const barrier::Barrier& barrier,
                                           bool dynamic_batches);
 
@@ -60,10 +62,10 @@ struct DataSize {
 [[nodiscard]] Result<void> check_gradient_options(const AnyModel& model, const Settings& settings);
 
 /// Sets the optimiser, the weight decay and the schedule as the model's recipe says, each unless
-/// the settings give it. If they give an optimiser, leaves the schedule too. Returns true if the
-/// recipe decides the schedule: a cosine over the whole job, or a constant rate if the job has no
-/// limit of steps. `samples` is the number of training samples. Requires: `options` has its final
-/// steps and batch.
+/// the settings give it. If they give an optimiser other than the recipe's, does not change the
+/// schedule either. Returns true if the recipe decides the schedule: a cosine over the whole job,
+/// or a constant rate if the job has no limit of steps. `samples` is the number of training
+/// samples. Requires: `options` has its final steps and batch.
 [[nodiscard]] bool apply_recipe(const models::Recipe& recipe, actor::TrainOptions& options,
                                 const Settings& settings, std::size_t samples);
 

@@ -17,6 +17,7 @@ namespace starling::program {
 struct ResolvedJob {
   /// The options, with epochs converted to steps.
   actor::TrainOptions options;
+  /// The source of the data, the training data as describe() prints them, and the model as text.
   std::string data;
   std::string data_shape;
   std::string model;
@@ -63,7 +64,7 @@ struct KeptModel {
 
 /// The fates of the workers of a job on nodes.
 struct WorkerFates {
-  /// The workers that were in the job at its end, and had ended in order.
+  /// The workers that were in the job at its end, and had made their last step.
   std::uint64_t finished = 0;
   /// The workers of nodes that left.
   std::uint64_t left = 0;
@@ -81,10 +82,13 @@ struct WorkerFates {
 struct EndedJob {
   const ResolvedJob& job;
   const actor::Outcome& outcome;
+  /// AnyModel::normalised_error() of the model in `kept`; absent if the model has none, or if the
+  /// job failed.
   std::optional<double> normalised_error = std::nullopt;
+  /// True if a signal, such as that of Ctrl-C, ended the job.
   bool interrupted = false;
   KeptModel kept{};
-  /// Step and loss of the model with the smallest test loss; absent if none was tested.
+  /// Step and loss of the model with the smallest test loss; absent if no model was tested.
   std::optional<std::pair<double, double>> best{};
   /// How many evaluations without a better loss ended the job; 0 if something else ended it.
   std::size_t patience = 0;

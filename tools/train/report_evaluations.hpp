@@ -27,8 +27,8 @@ namespace starling::program {
 /// Returns a text that says which model is kept; empty if it is the last one.
 [[nodiscard]] std::string kept_text(const EndedJob& ended);
 
-/// Returns the end of a sentence that says why the job was stopped early (`--patience`); empty if
-/// it was not.
+/// Returns the part of the summary's row "ended" that says why the job was stopped early
+/// (`--patience`); empty if the job was not stopped early.
 [[nodiscard]] std::string early_stop_text(const EndedJob& ended);
 
 }  // namespace starling::program

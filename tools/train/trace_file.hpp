@@ -21,7 +21,8 @@ struct TraceRow {
   std::span<const actor::Interval> intervals = {};
 };
 
-/// A time at which intervals are missing, in the row of a worker or, without one, of its process.
+/// A time from which on intervals are missing. The mark is shown in the row of `worker`, or in all
+/// rows of the process if `worker` is absent.
 struct TraceMark {
   core::Time at{};
   std::string text;
@@ -52,10 +53,12 @@ struct TraceProcess {
 
 struct Trace {
   std::vector<TraceProcess> processes = {};
+  /// The number of intervals of all processes that were not recorded or not fetched.
   std::uint64_t dropped = 0;
-  /// The first time at which an interval is missing; nullopt if none is.
+  /// The first time at which an interval is missing; nullopt if no interval is missing.
   std::optional<core::Time> dropped_from = std::nullopt;
-  /// Says which intervals are missing, and what to do about it; empty if none is.
+  /// Says which intervals are missing, and what to do about it; empty if no interval is
+  /// missing.
   std::string warning = {};
 };
 

@@ -223,6 +223,7 @@ class Channel {
  private:
   struct Sent {
     Payload payload;
+    /// When the payload was first sent.
     Time sent_at;
     bool resent = false;
     bool selectively_acknowledged = false;

@@ -148,8 +148,8 @@ using ConfigurationPtr = std::shared_ptr<const Configuration>;
 /// ascending.
 [[nodiscard]] bool is_quorum(std::span<const MemberId> council, std::span<const MemberId> voters);
 
-/// Returns the configuration of epoch 1. Each range has `replication_factor` owners; if fewer
-/// members may own ranges, all of these own it. The owners become primary in turn. The other
+/// Returns the configuration of epoch 1. Each range has `replication_factor` owners or, if fewer
+/// members may own ranges, all of these members. The owners become primary in turn. The other
 /// replicas are placed so that the numbers of ranges of two owners differ by at most one, if that
 /// is possible without other primaries. If `has_coordinator`, one member becomes coordinator,
 /// preferably one that neither works nor may own ranges. Requires: at least one member may own

@@ -162,7 +162,7 @@ class ConfigurationPlanner {
     }
   }
 
-  /// True if another member holds all ranges that this one holds.
+  /// True if another member holds all ranges that member `id` holds.
   [[nodiscard]] bool has_substitute(MemberId id) const {
     const auto own = pending_.held.find(id);
     return own != pending_.held.end() && std::ranges::any_of(members_, [&](const Member& other) {

@@ -4,14 +4,15 @@
 ///
 /// Every member has a Council object. Council members promise and accept. The council member that
 /// suspects all council members with lower ids asks all members for the ranges of which they are
-/// full owners (RangeQuery), and then proposes. A proposer that can send but not receive decides
-/// nothing, and nobody suspects it. So if nothing is decided, the next council member proposes too,
-/// and then the one after it; Paxos lets several members propose. If a message of an older epoch
-/// comes, on() returns false, and its caller sends the sender the configuration.
+/// full owners, which hold every acknowledged update (RangeQuery). It then proposes. A proposer
+/// that can send but not receive decides nothing, and nobody suspects it. So if nothing is decided,
+/// the next council member proposes too, and then the one after it; Paxos lets several members
+/// propose. If a message of an older epoch comes, on() returns false, and its caller sends the
+/// sender the configuration.
 ///
-/// The proposer removes the members that it suspects itself. Other members report their suspicions
-/// to it: if one member does not receive from another, one of the two must go, because every member
-/// must reach every other. See choose_conflicting().
+/// The proposer removes the members that its own failure detection suspects. Other members report
+/// their suspicions to it: if one member does not receive from another, one of the two must go,
+/// because every member must reach every other. See choose_conflicting().
 #pragma once
 
 #include <map>
@@ -40,9 +41,9 @@ struct Ballot {
   auto operator<=>(const Ballot&) const = default;
 };
 
-// --- messages between councils ------------------------------------------------------------------
+// --- messages of the council --------------------------------------------------------------------
 // `epoch` is the epoch whose configuration the council decides. In RangeQuery and RangeReport, it
-// is the sender's present epoch, the one before.
+// is the sender's present epoch, which is the epoch before.
 
 /// Asks of which ranges the receiver is a full owner. The receiver answers with a RangeReport at
 /// once, and again whenever these ranges change within the epoch.
@@ -58,13 +59,13 @@ struct RangeReport {
 
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.full); }
 };
-/// Phase 1a of Paxos.
+/// Phase 1a of Paxos: asks to ignore earlier ballots from now on.
 struct Prepare {
   Epoch epoch;
   Ballot ballot;
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot); }
 };
-/// Phase 1b of Paxos.
+/// Phase 1b of Paxos: answers Prepare.
 struct Promise {
   Epoch epoch;
   Ballot ballot;
@@ -80,7 +81,7 @@ struct Nack {
   Ballot promised;
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.promised); }
 };
-/// Phase 2a of Paxos.
+/// Phase 2a of Paxos: asks to accept `value`, the configuration of `epoch`.
 struct Accept {
   Epoch epoch;
   Ballot ballot;
@@ -88,7 +89,7 @@ struct Accept {
 
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot, m.value); }
 };
-/// Phase 2b of Paxos.
+/// Phase 2b of Paxos: answers Accept.
 struct Accepted {
   Epoch epoch;
   Ballot ballot;
@@ -127,7 +128,7 @@ struct CouncilContext {
 
 struct CouncilOptions {
   Member self;
-  /// These are as in PendingChanges.
+  /// The fields from here to `node_by_node` are as in PendingChanges.
   std::size_t replication_factor = 2;
   std::size_t owners = 0;
   bool bsp = false;
@@ -145,8 +146,8 @@ struct CouncilOptions {
   Time back_off_max = std::chrono::seconds{2};
   /// A request to join or leave expires after this time; its sender repeats it.
   Time request_expiry = std::chrono::seconds{2};
-  /// If no member that holds a range is alive for this time, the range is given up, and the job
-  /// ends: until then a suspicion may turn out to be wrong.
+  /// If a range has had no living holder for this time, it is given up, and the job ends. Until
+  /// then the suspicion of a holder may turn out to be wrong.
   Time give_up_after = std::chrono::seconds{30};
   /// A member that has suspected another for this time without a decision reports that the job
   /// cannot continue: there is no majority.
@@ -167,7 +168,7 @@ class Council {
   /// ignore an incarnation that the configuration does not name.
   void suspect(const CouncilContext& context, MemberId id, Incarnation incarnation);
   void trust(const CouncilContext& context, MemberId id, Incarnation incarnation);
-  /// `member` asks to join, or to leave. `epoch` is that of its configuration.
+  /// `member` asks to join, or to leave. `epoch` is the epoch in which it asks to leave.
   void join(const CouncilContext& context, const Member& member);
   void leave(const CouncilContext& context, const Member& member, Epoch epoch);
 
@@ -208,6 +209,7 @@ class Council {
   void report_suspicions(const CouncilContext& context);
   void propose_if_due(const CouncilContext& context);
   void ask_everyone(const CouncilContext& context);
+  /// Returns how many council members have their turn to propose before this one.
   [[nodiscard]] std::size_t earlier_proposers() const;
   [[nodiscard]] bool is_change_due(Time now) const;
   /// True if `id` is not suspected and has not answered yet.
@@ -234,6 +236,8 @@ class Council {
   /// The suspicions that this member has reported to the council of this epoch.
   std::vector<MemberIncarnation> own_report_;
 
+  /// Raises `highest_` to `ballot`, but by round_jump_max rounds at most. Returns false if the
+  /// round of `ballot` is beyond that.
   [[nodiscard]] bool learn_round(const Ballot& ballot);
 
   // The state of a council member that votes on the next epoch.
@@ -246,14 +250,20 @@ class Council {
   Ballot ballot_;
   /// The highest ballot known in this epoch.
   Ballot highest_;
+  /// The council members that have answered in the present phase of `ballot_`, ascending.
   std::vector<MemberId> voters_;
+  /// The highest ballot in which one of them has accepted a value.
   Ballot highest_accepted_;
+  /// The value of that ballot or, if there is none, this member's own proposal.
   ConfigurationPtr value_;
+  /// How many ballots this member has lost in this epoch, and when it may begin the next one.
   unsigned lost_ballots_ = 0;
   Time retry_at_{};
   /// When the pending change became due; absent if none is due.
   std::optional<Time> change_due_at_;
+  /// When this member asked all members for their full ranges; absent if it has not in this epoch.
   std::optional<Time> asked_at_;
+  /// Since when this member knows of a range without a living full owner; absent if there is none.
   std::optional<Time> range_lost_at_;
   /// By member: the ranges in its last RangeReport of this epoch.
   std::map<MemberId, std::vector<RangeId>> range_reports_;

@@ -29,6 +29,7 @@ struct DealOptions {
   /// True if workers hand in early, so that a worker's progress is a number of samples
   /// (docs/design/0020-aggressive-synchronization.md). Requires: samples > 0, and not `dynamic`.
   bool by_samples = false;
+  /// The seed of the order in which samples are dealt.
   std::uint64_t seed = 1;
   /// A worker ends when the job has taken this number of epochs, or after `steps_max` steps;
   /// nullopt if WorkerOptions::last_step alone says when it ends.
@@ -58,8 +59,8 @@ struct DealtWorker {
   bool operator==(const DealtWorker&) const = default;
 };
 
-/// Numbers the deals of a job in their order: the epoch since which the members have been the same,
-/// and the revision, which counts the deals among them from 0.
+/// Numbers the deals of a job in their order: `epoch` is the epoch since which the members have
+/// been the same, and `revision` counts the deals since that epoch from 0.
 struct DealNumber {
   Epoch epoch = 1;
   std::uint32_t revision = 0;
@@ -74,6 +75,7 @@ struct Deal {
   DealNumber number = {};
   /// Ascending by id.
   std::vector<DealtWorker> workers = {};
+  /// The earlier deals, from which the order of the samples that are left follows.
   std::vector<models::FormerDeal> former = {};
   /// The highest step of which a member holds an update of a worker that is gone. In modes without
   /// a coordinator, a worker that begins before any other goes on from this step.
@@ -173,13 +175,13 @@ struct BeginDeal {
   static constexpr auto fields(auto& m) { return std::tie(m.number); }
 };
 
-/// How far a worker has got, if the samples were dealt anew since the job began, batches are
-/// dynamic or workers hand in early: how many epochs of the data the job has taken, if all workers
-/// have got as far as this one, and the step after which the worker ends. If workers hand in early,
-/// the worker ends after this step only if it does not hand in early any more, and no later deal
-/// changes its part.
+/// How far a worker has got. The first two fields are set only if the samples were dealt anew since
+/// the job began, batches are dynamic or workers hand in early.
 struct DealProgress {
+  /// How many epochs of the data the job has taken, if all workers have got as far as this one.
   std::optional<double> data_epoch = std::nullopt;
+  /// The step after which the worker ends. If workers hand in early, the worker ends after this
+  /// step only if it does not hand in early any more, and no later deal changes its part.
   std::optional<Step> last_step = std::nullopt;
   /// The number of samples that the worker takes at a step; 0 unless batches are dynamic.
   std::uint64_t batch = 0;
@@ -189,6 +191,7 @@ struct DealProgress {
 
 /// A worker's part of a deal.
 struct DealPart {
+  /// The worker has part number `index`, from 0, of `count` parts.
   std::uint32_t index = 0;
   std::uint32_t count = 1;
   /// How the samples are dealt; null if the job deals none.

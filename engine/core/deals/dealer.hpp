@@ -23,8 +23,8 @@ namespace starling::core {
 class Dealer {
  public:
   /// `first` is the first configuration of the job; nullptr on a member that joins later. Requires:
-  /// workers > 0, and either samples and batch > 0 and check_deals(options.former,
-  /// options.samples), or no samples and no former deals.
+  /// options.workers > 0. With samples: options.batch > 0, and models::check_deals() accepts
+  /// options.former. Without samples: options.former is empty.
   explicit Dealer(DealOptions options, const Configuration* first = nullptr);
 
   /// Returns the latest deal that this member knows.

@@ -1,4 +1,4 @@
-/// Actions, and the names of what they make. A flow is one program that every member runs. Each
+/// Actions, and the names of their outputs. A flow is one program that every member runs. Each
 /// time it needs a result, such as that of collect() or count(), it begins an action, whose stages
 /// the members compute together. All members begin the same actions in the same order.
 #pragma once
@@ -61,7 +61,7 @@ struct Action {
   std::vector<bool> is_kept;
   /// True if every member needs the outputs of the last stage.
   bool gathers = false;
-  /// Which outputs of which stages of this action a task reads.
+  /// A task's read of one part of a stage of this action, or of all its parts: one piece of each.
   struct Read {
     flow::StageId stage = 0;
     /// Absent for all parts.
@@ -74,7 +74,8 @@ struct Action {
   [[nodiscard]] PartName output_of(flow::StageId stage, flow::Part part) const {
     return {names[stage], part};
   }
-  /// True if the action has this stage and part. A message from another member may name any.
+  /// True if the action has this stage and part. A message from another member may name a stage or
+  /// part that it does not have.
   [[nodiscard]] bool has(flow::StageId stage, flow::Part part) const {
     return stage < stages.size() && part < stages[stage].parts;
   }

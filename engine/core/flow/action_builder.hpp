@@ -30,6 +30,7 @@ class ActionBuilder {
   [[nodiscard]] std::vector<StageName> take_released();
 
  private:
+  /// The outputs of a kept stage, and their name. `outputs` expires when the program releases them.
   struct Kept {
     std::weak_ptr<const flow::KeptOutputs> outputs;
     StageName name;

@@ -208,7 +208,7 @@ void FlowCoordinator::advance(const FlowContext& context) {
     current_.reset();
     const auto action = executor_.actions().find(*first);
     if (action == executor_.actions().end()) {
-      // This member's program will begin it, unless it is another program.
+      // This member's program will begin the action, unless the members run different programs.
       if (members_.at(*configuration_->coordinator).position.has_returned)
         context.out.push_back(SendToAll<FlowMessages>{ActionEnd{
             *first, "the programs of the members differ: that of member " +
@@ -332,7 +332,7 @@ void FlowCoordinator::run_speculatively(const FlowContext& context) {
     const auto after = speculation_delay(name.stage.stage);
     if (!after) continue;
     const Time due = runs.since.begin()->second + *after;
-    // If no member can take a second run now, one that can will bring schedule() here again.
+    // If no member can take a second run now, schedule() comes here again once one can.
     if (due > context.now)
       next = std::min(next.value_or(due), due);
     else if (const auto to = least_busy_except(&runs)) {

@@ -17,7 +17,7 @@ namespace starling::core {
 
 class FlowCoordinator {
  public:
-  /// `executor` is that of the same member.
+  /// `executor` is the executor of the same member.
   FlowCoordinator(const FlowOptions& options, const FlowExecutor& executor)
       : options_(options), executor_(executor) {}
 
@@ -33,6 +33,7 @@ class FlowCoordinator {
  private:
   struct MemberState {
     ProgramPosition position;
+    /// How many tasks it runs at a time; 0 if it takes no tasks.
     std::uint32_t slots = 0;
     /// How many tasks it has.
     std::uint32_t tasks = 0;
@@ -53,6 +54,8 @@ class FlowCoordinator {
     flow::Scheduler scheduler;
     /// By stage: how long its parts took.
     std::map<flow::StageId, std::vector<Time>> durations = {};
+    /// True once the members were told that the action has ended. `error` is empty if the action
+    /// has not failed.
     bool has_ended = false;
     std::string error = {};
   };
@@ -63,12 +66,12 @@ class FlowCoordinator {
   void schedule(const FlowContext& context);
   void end_if_complete(const FlowContext& context);
   void fail(const FlowContext& context, ActionId action, const std::string& error);
-  /// Returns the member for a task: of those that can take one, a member that has an output that
-  /// the task reads, or else the one with the most free slots. Returns nullopt if no member can
-  /// take one.
+  /// Returns the member for a task: of the members that can take a task, one that has an output
+  /// that this task reads, or else the one with the most free slots. Returns nullopt if no member
+  /// can take a task.
   [[nodiscard]] std::optional<MemberId> choose(const flow::TaskId& task) const;
-  /// Returns the member with the most free slots of those that can take a task and are not in
-  /// `runs` (null: of all that can take one); nullopt if there is none.
+  /// Returns the member with the most free slots among the members that can take a task and do not
+  /// run the task of `runs` (null: among all that can take a task); nullopt if there is none.
   [[nodiscard]] std::optional<MemberId> least_busy_except(const Runs* runs) const;
   void give(const FlowContext& context, const PartName& task, Runs& runs, MemberId to);
   /// Forgets that the member runs the task. Returns how long the member has run it; nullopt if it
@@ -108,6 +111,8 @@ class FlowCoordinator {
   ActionId forgotten_before_ = 0;
   /// When a timer will call on_timer(); absent if none is set.
   std::optional<Time> wakes_at_;
+  /// True once the members were told that the programs of all of them have returned; false again
+  /// while a member that has joined runs its program.
   bool has_ended_ = false;
 };
 

@@ -13,7 +13,7 @@ namespace starling::core {
 /// All stages with the same description, of all actions so far.
 struct StageTotals {
   flow::StageDescription description;
-  /// How many such stages the actions that have begun run according to their plans.
+  /// How many such stages are to run by the plans of all actions that have begun.
   std::uint64_t runs = 0;
   /// The counts include the parts that members of this node have computed again.
   flow::TaskCounts counts;

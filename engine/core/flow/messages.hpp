@@ -46,8 +46,11 @@ struct FlowState {
   ProgramPosition position;
   /// How many tasks it runs at a time; 0 if it takes no tasks.
   std::uint32_t slots = 0;
+  /// The outputs that the member has, except the results of actions that have ended there.
   std::vector<PartName> outputs;
+  /// The tasks that the member runs, or will run once it has the pieces that they read.
   std::vector<PartName> tasks;
+  /// The actions that have failed, as far as the member knows.
   std::vector<ActionFailure> failures;
 
   static constexpr std::string_view name = "flow-state";
@@ -135,7 +138,7 @@ struct PieceChunk {
   bool is_last = false;
   /// True if the sender does not have the output.
   bool is_missing = false;
-  /// Why the sender cannot read it; empty if it can.
+  /// Why the sender cannot read the output; empty if it can, or if it does not have the output.
   std::string error = {};
   RecordBytes bytes = {};
 
@@ -143,8 +146,8 @@ struct PieceChunk {
     return std::tie(m.piece, m.chunk, m.is_last, m.is_missing, m.error, m.bytes);
   }
 };
-/// Answers a PieceRequest, with one chunk of each of the first pieces asked for, and of at least
-/// one.
+/// Answers a PieceRequest, with one chunk of each of the first pieces that it asks for, of at least
+/// one piece.
 struct PieceChunks {
   std::uint32_t fetch = 0;
   std::vector<PieceChunk> chunks;
@@ -160,7 +163,7 @@ struct ActionEnd {
   static constexpr std::string_view name = "action-end";
   static constexpr auto fields(auto& m) { return std::tie(m.action, m.error); }
 };
-/// Coordinator to all: the actions before this one have ended everywhere, so no one needs their
+/// Coordinator to all: the actions before `before` have ended everywhere, so no one needs their
 /// outputs, except those that are results or kept.
 struct ForgetActions {
   ActionId before = 0;
@@ -213,7 +216,7 @@ struct DropOutput {
 struct DropReader {
   MemberId reader = 0;
 };
-/// No task of the actions before this one will run.
+/// No task of the actions before `before` will run.
 struct DropActions {
   ActionId before = 0;
 };
@@ -240,16 +243,19 @@ using FlowOutputs = TypeList<RunTask, ReadPieces, StorePiece, DropPiece, KeepPie
 struct BeginAction {
   ActionPtr action;
 };
+/// The result of RunTask.
 struct TaskEnded {
   PartName task;
   /// Empty if the task has returned its output.
   std::string error;
   flow::TaskCounts counts;
 };
+/// The result of ReadPieces: what this member sends to `reader`.
 struct PiecesRead {
   MemberId reader = 0;
   PieceChunks chunks;
 };
+/// The result of StorePiece.
 struct PieceStored {
   /// PieceRequest::fetch.
   std::uint32_t fetch = 0;
@@ -281,8 +287,9 @@ struct FlowOptions {
   std::uint32_t slots = 1;
   /// How many requests for pieces this member has in flight at a time. Above 0.
   std::size_t fetches_max = 8;
-  /// A task is given to a second member once half of its stage is done, and it has run this many
-  /// times as long as the median of those parts, and at least `speculation_after_min`.
+  /// A task is given to a second member once half of the parts of its stage are done and it has run
+  /// for `speculation_factor` times the median time of these parts, and at least for
+  /// `speculation_after_min`.
   double speculation_factor = 2;
   Time speculation_after_min = std::chrono::milliseconds{500};
 };

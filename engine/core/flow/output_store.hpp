@@ -61,11 +61,12 @@ class OutputStore {
     flow::Output output;
     flow::OutputForm form;
   };
-  /// A piece that is received. `writer` uses `task`.
+  /// A piece that is being received, or has been. `writer` uses `task`; both are null once the
+  /// piece is complete.
   struct Piece {
     std::unique_ptr<flow::Task> task;
     std::unique_ptr<flow::PieceWriter> writer;
-    /// The bytes of a block of which the rest is still to come.
+    /// The bytes that have come of a block that is not complete yet.
     std::vector<std::byte> partial;
     /// Set once the piece is complete.
     flow::Output output;

@@ -241,7 +241,8 @@ void MemberCore::handle(const MemberContext& context, MemberId from,
   }
 }
 
-/// Sends the request to join or to leave, and repeats it until a configuration grants it.
+/// Sends the request to join or, once the role is done, to leave. Repeats the request until a
+/// configuration grants it.
 void MemberCore::repeat_request(const MemberContext& context) {
   if (state_ == State::joining) {
     if (context.now >= join_started_at_ + options_.council.stuck_after)

@@ -1,9 +1,9 @@
 /// One member of a job as a core. It holds the member's role, which says what the member does, and
 /// in a job on several nodes its Council and a link to every other member.
 ///
-/// A core is one incarnation of one member. If another member tells it of a configuration that
-/// excludes it, it ends (Excluded); a new incarnation may join. If its own ballot has decided such
-/// a configuration, it stays a member until then.
+/// A core is one incarnation of one member. If another member sends the core a configuration that
+/// excludes it, the core ends (Excluded); a new incarnation may join. If the core's own ballot has
+/// decided such a configuration, the core stays a member until another member sends it.
 ///
 ///     start -> [joining] -> member --declared dead, or has left--> excluded
 ///                             \------the job cannot go on--------> failed
@@ -100,7 +100,7 @@ class MemberCore {
 
   /// Answers a question that an actor asks this member. A member that has failed answers too.
   [[nodiscard]] Answer answer(const Question& question);
-  /// Asks a member a question, for an actor on this node: the member `to` or, if that is absent,
+  /// Asks a member a question, for an actor on this node: the member `to` or, if `to` is nullopt,
   /// the one that the role's addressee() returns. One MemberAnswer follows. It is a Refusal if
   /// nobody can be asked, if the asked member leaves the job before it has answered, or if 1024
   /// later questions are open. While this member joins, the question waits until it has joined.
@@ -252,8 +252,9 @@ class MemberCore {
   std::uint64_t reported_version_ = 0;
   /// The questions that other members have not answered yet.
   struct OpenQuestion {
-    /// Absent while this member joins, and cannot ask yet.
+    /// The member that was asked; absent while this member joins, and cannot ask yet.
     std::optional<MemberIncarnation> asked;
+    /// The argument `to` of ask(), until the question is sent.
     std::optional<MemberId> to;
     Question question;
   };

@@ -74,10 +74,10 @@ void MemberCore::renew_links(const Configuration& next) {
 }
 
 /// This member's ballot has decided `next`: adopts it, and sends it to all members of the former
-/// and of the new configuration. If `next` excludes this member, no other may know `next` yet, and
-/// the former council may need this member's vote. So this member stays until it receives `next`.
-/// It sends `next` only to the members of `next`: other members that `next` excludes must stay,
-/// too.
+/// and of the new configuration. If `next` excludes this member, perhaps no other member knows
+/// `next` yet, and the former council may need this member's vote. So this member stays until
+/// another member sends it `next`, and sends `next` only to the members of `next`: other members
+/// that `next` excludes must stay, too.
 void MemberCore::adopt_decided(const MemberContext& context, const ConfigurationPtr& next) {
   const ConfigurationPtr former = configuration_;
   const auto is_self = [&](const Member& member) { return member.id == options_.self.id; };

@@ -10,8 +10,8 @@ namespace starling::core {
 /// A configuration of a later epoch is invalid. No job reaches this epoch.
 inline constexpr Epoch epoch_max = Epoch{1} << 60U;
 /// A configuration may be at most this many epochs later than the known one. Epochs rise one by
-/// one, so only a faulty sender names a later one; if receivers adopted it, it could use up all
-/// epochs.
+/// one, so only a faulty sender names an even later epoch; if receivers adopted such epochs, the
+/// sender could use up all of them.
 inline constexpr Epoch epoch_jump_max = Epoch{1} << 20U;
 
 /// Returns true if the sender may send this message to a member with this role.

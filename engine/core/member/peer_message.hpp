@@ -16,9 +16,9 @@
 
 namespace starling::core {
 
-/// To a random member, at intervals. It has no content, but its envelope holds the sender's epoch.
-/// A receiver that knows a later epoch answers with its configuration. So members that send nothing
-/// else, and former members, learn of later epochs too.
+/// Sent to a random member at intervals. It has no content, but its envelope holds the sender's
+/// epoch. A receiver that knows a later epoch answers with its configuration. So members that send
+/// nothing else, and former members, learn of later epochs too.
 struct EpochProbe {
   static constexpr std::string_view name = "epoch-probe";
 };

@@ -51,8 +51,8 @@ struct EffectScratch {
   detail::AllRoles::Scratch roles;
 };
 
-/// Returns the role that takes these options. Requires: they are not null, as those of a
-/// default-constructed MemberOptions are.
+/// Returns the role that takes these options. Requires: the options are not null. (Those of a
+/// default-constructed MemberOptions are null.)
 [[nodiscard]] inline AnyRole make_role(const AnyRoleOptions& options, RoleSetup setup) {
   return std::visit(
       [&]<class Options>(const std::shared_ptr<const Options>& role_options) {

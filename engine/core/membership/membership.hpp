@@ -58,7 +58,8 @@ struct NodeChanged {
 };
 /// A seed node has answered, and sends the records of the nodes that this node does not know yet.
 struct HasJoined {};
-/// The news that this node leaves was sent as often as `gossip_repeats` asks: its process may end.
+/// This node has sent the news that it leaves as often as `gossip_repeats` asks: its process may
+/// end.
 struct HasLeft {};
 /// This node must leave, because `holder` has the same name and stays.
 struct MustLeave {
@@ -73,6 +74,8 @@ struct NodeRefused {
 using MembershipEffect =
     std::variant<MembershipSend, SetTimer, NodeChanged, HasJoined, HasLeft, MustLeave, NodeRefused>;
 
+/// Passed to every event: the time on the driver's clock, a random generator, and the list to which
+/// Membership appends its effects.
 struct MembershipContext {
   Time now;
   Random& random;
@@ -105,9 +108,9 @@ struct MembershipOptions {
   Time late = std::chrono::milliseconds{40};
 
   /// If `confirmations` other nodes suspect a suspect too (or all others that are not suspected
-  /// themselves, if these are fewer), it is declared dead after `suspicion_intervals` probe
-  /// intervals times max(1, log10 of the number of nodes). If no other node suspects it, this takes
-  /// `suspicion_max` times as long.
+  /// themselves, if these are fewer), this node declares the suspect dead after
+  /// `suspicion_intervals` probe intervals times max(1, log10 of the number of nodes). If no other
+  /// node suspects it, this takes `suspicion_max` times as long.
   double suspicion_intervals = 6;
   double suspicion_max = 6;
   std::size_t confirmations = 3;
@@ -183,7 +186,9 @@ class Membership {
     std::uint64_t sequence;
     Time started_at;
     std::vector<NodeId> helpers = {};
+    /// The number of PingNacks that helpers have sent.
     std::size_t nacks = 0;
+    /// True once this node has asked helpers.
     bool is_indirect = false;
 
     [[nodiscard]] bool has_helper(NodeId id) const {

@@ -25,7 +25,7 @@ constexpr NodeState last_of(NodeState) { return NodeState::left; }
 /// One node as the cluster knows it.
 struct NodeRecord {
   NodeId id = 0;
-  /// The address at which other nodes reach it.
+  /// The address at which other nodes reach it. It never changes.
   std::string address;
   /// A unique name that people choose: if two live nodes have the same name, one of them has to
   /// leave. May be empty.
@@ -33,7 +33,7 @@ struct NodeRecord {
   /// How many workers it offers to run.
   std::uint32_t workers = 0;
   /// Raised only by the node itself: when it refutes a suspicion or report of its death, and when
-  /// its address, name or number of workers changes.
+  /// its name or number of workers changes.
   std::uint64_t incarnation = 0;
   NodeState state = NodeState::alive;
 

@@ -30,7 +30,7 @@ struct RoleSetup {
   ConfigurationPtr first_configuration;
 };
 
-/// How the council places the ranges of the job; see CouncilOptions.
+/// How the council places the ranges of the job. PendingChanges explains the fields.
 struct Placement {
   bool bsp = false;
   std::size_t unplaced_ranges = 0;
@@ -67,7 +67,8 @@ struct SendToAll {
 };
 /// Send the configuration to all members that may not know it.
 struct SpreadConfiguration {};
-/// Call on_timer with this key at this time or soon after. The keys of a role are below 2^31.
+/// Call on_timer with this key at this time or soon after. The keys of a role are below 2^31: the
+/// core numbers them after those of its own timers, within 32 bits.
 struct RoleTimer {
   Time at;
   std::uint32_t key;
@@ -77,7 +78,8 @@ template <class Messages, class Outputs>
 using RoleEffect = std::variant<SendToMember<Messages>, SendToAll<Messages>, SpreadConfiguration,
                                 RoleTimer, Fail, AnyOf<Outputs>>;
 
-/// Passed to every event of a role.
+/// The argument `context` of a role's functions, each of which handles one event. `Sent` are the
+/// role's Messages, `Results` are its Outputs, and `Lists` is its Scratch.
 template <class Sent, class Results, class Lists>
 struct RoleContext {
   using Effects = std::vector<RoleEffect<Sent, Results>>;
@@ -108,8 +110,8 @@ struct RoleContext {
 ///     takes_when_failed<I>         True if a member that has failed takes the input too.
 /// For each question Q of `Questions` and answer A of `Answers`, with references to both,
 ///     answer(question)             Returns an A, or a Refusal.
-///     addressee(configuration, to, question)   Returns whom to ask: the member `to` or, if that is
-///                                  absent, the one that can answer. An Error says why no member
+///     addressee(configuration, to, question)   Returns whom to ask: the member `to` or, if `to` is
+///                                  nullopt, the one that can answer. An Error says why no member
 ///                                  can be asked.
 ///     is_valid_question(scope, question) and is_valid_answer(scope, answer)   As for messages.
 ///     is_answer(answer, question)  Returns true if this is an answer to the question.
@@ -134,10 +136,10 @@ concept Role = requires(R role, const R& constant, const typename R::Context& co
   R{std::move(options), std::move(setup)};
 
   /// Adopts a configuration, which names this member. `configuration` twice: the new one, and the
-  /// one that this member knew before, perhaps several epochs earlier; null if it knew none. On
-  /// several nodes, the role begins with its first configuration.
+  /// one that this member knew before, perhaps several epochs earlier; null if it knew none. In a
+  /// job on several nodes, the first call begins the role's work.
   role.on_configuration(context, configuration, configuration);
-  /// Begins, in a job of one process.
+  /// Begins the role's work in a job of one process, in which on_configuration() does not.
   role.start(context);
   role.on_timer(context, std::uint32_t{});
   /// The job is to end: begin nothing new.
@@ -151,7 +153,8 @@ concept Role = requires(R role, const R& constant, const typename R::Context& co
 
   // --- for the council, which decides where ranges are (Configuration::ranges) ---
   { constant.placement() } -> std::same_as<Placement>;
-  /// Returns the ranges of which this member holds every update that counts, ascending.
+  /// Returns the ranges of which this member is full (PendingChanges::full): it holds every
+  /// acknowledged update of them. Ascending.
   { constant.full_ranges() } -> std::same_as<std::vector<RangeId>>;
   /// Returns how often full_ranges() has changed.
   { constant.full_ranges_version() } -> std::same_as<std::uint64_t>;

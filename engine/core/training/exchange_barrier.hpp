@@ -10,8 +10,9 @@
 
 namespace starling::core {
 
-/// Refuses a job of this mode, exchange, barrier and recheck policy if it cannot work. Includes
-/// check(mode, ...) of mode.hpp. Does not check how many workers the exchange can have.
+/// Refuses a job of this mode, exchange (`name`), barrier and recheck policy if it cannot work.
+/// Includes check(mode, ...) of mode.hpp, which needs `workers`. Does not check how many workers
+/// the exchange can have.
 [[nodiscard]] Result<void> check_barrier_of_exchange(std::string_view name, Mode mode,
                                                      const barrier::Barrier& barrier,
                                                      const barrier::Recheck& recheck,

@@ -52,11 +52,10 @@ using ExchangeMessages = decltype(detail::messages_of(static_cast<const AnyExcha
 struct ExchangeType {
   std::string_view name;
   std::span<const std::string_view> arguments;
-  /// Refuses an invalid argument. nullptr if no others than `arguments` are valid.
+  /// Refuses an invalid argument. nullptr if only those in `arguments` are valid.
   Result<void> (*check_argument)(std::string_view argument);
   std::string_view summary;
-  /// This member, and those down to `answerer` that have no comment, are as in the concept
-  /// Exchange.
+  /// The members from here to `answerer` that have no comment are as in the concept Exchange.
   bool (*supports)(Mode mode);
   bool gathers;
   bool is_barrier;
@@ -73,8 +72,8 @@ struct ExchangeType {
   Result<void> (*check_workers)(std::string_view name, std::size_t workers);
   /// As E::shards_optimizer in the concept Exchange. nullptr if E does not have this function.
   bool (*shards_optimizer)(std::string_view name);
-  /// The buckets of an update whose parts come early, at least two; none if the exchange takes
-  /// whole updates only. nullptr if it never takes parts.
+  /// Returns the buckets of an update whose parts come early, at least two; none if the exchange of
+  /// this name takes whole updates only. nullptr if it takes whole updates only under every name.
   std::vector<Bucket> (*buckets)(std::string_view name, const Layout& layout,
                                  std::size_t element_bytes);
   AnyExchange (*make)(ExchangeOptions options);
@@ -86,7 +85,8 @@ struct ExchangeType {
 /// check_exchange(name).
 [[nodiscard]] const ExchangeType& exchange_type(std::string_view name);
 
-/// Returns the member that answers for a range. Requires: check_exchange(name).
+/// Returns the member that answers questions about a range; nullopt if there is none. Requires:
+/// check_exchange(name).
 [[nodiscard]] inline std::optional<MemberId> exchange_answerer(std::string_view name,
                                                                const Configuration& configuration,
                                                                RangeId range) {

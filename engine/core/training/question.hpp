@@ -15,8 +15,8 @@ namespace starling::core {
 struct AskStep {};
 /// To the coordinator: asks for the workers' steps; answered by StepsReport.
 struct AskSteps {};
-/// To the member that answers for a range: asks for the current values of its elements, or of rows
-/// of it, without waiting for a round; answered by Value.
+/// To the member that answers for a range: asks for the current values of the range's elements, or
+/// of some of its rows, without waiting for a round; answered by Value.
 struct AskValue {
   RangeId range = 0;
   /// nullptr: the whole range.

@@ -136,8 +136,8 @@ WorkerOptions Training::worker_options() {
   return worker;
 }
 
-/// Sends the dealer what this member knows about the samples that were taken, as soon as it is
-/// known what its worker has taken.
+/// Sends the dealer what this member knows about the samples that were taken. If it is not known
+/// yet what its worker has taken, the report waits for the worker's update.
 void Training::report_deal(const Context& context) {
   is_report_due_ = worker_ && !worker_->knows_taken();
   if (is_report_due_) return;

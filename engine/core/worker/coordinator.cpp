@@ -66,8 +66,8 @@ void Coordinator::on(const Context& context, const BatchDone& done) {
 
 void Coordinator::on_members(const Context& context, const std::vector<MemberId>& left,
                              const std::vector<MemberId>& joined) {
-  // Applies all changes before it lets any worker go on, so that it draws from the new workers
-  // only.
+  // Applies all changes before it lets any worker go on, so that it draws only from workers that
+  // are members after the changes.
   std::vector<MemberId> gone;
   for (const MemberId id : left) {
     unreported_.erase(id);
@@ -119,9 +119,9 @@ void Coordinator::set_first_step(MemberId worker, Step step) {
 
 // --- steps --------------------------------------------------------------------------------------
 
-/// Returns the step at which a joining worker begins: `finished` if no worker runs and that of a
-/// present member has ended; else one before `highest_allowed_` in bulk-synchronous jobs; else the
-/// lowest step of the running workers, or of the last ones that ran.
+/// Returns the step at which a joining worker begins: `finished` if no worker runs and a worker of
+/// a present member has ended; else one before `highest_allowed_` in bulk-synchronous jobs; else
+/// the lowest step of the running workers, or of the last ones that ran.
 Step Coordinator::entry_step() const {
   if (workers_at_.empty() && has_ended_worker()) return barrier::finished;
   if (barrier::is_bsp(options_.barrier)) return highest_allowed_ - 1;

@@ -100,7 +100,8 @@ class Coordinator {
     bool was_sent_stop = false;
     /// When it was last sent Stop or Proceed, or reported its status, or went on in a run.
     Time step_started_at{};
-    /// When it last arrived, and the durations before (barrier::Pace); pace_of() adds the rest.
+    /// When the worker arrives, Pace::record_push() stores its push here; pace_of() sets the other
+    /// fields.
     barrier::Pace pace;
     /// The step at which the run that it was permitted ends; 0 if it may make only one step.
     Step run_end = 0;
@@ -141,7 +142,6 @@ class Coordinator {
   bool may_pass(const Context& context, MemberId id);
   /// Draws the workers that the barrier sees for `id`, and finds the first laggard among them.
   void draw_others(const Context& context, MemberId id);
-  /// Counts a draw.
   void count_draw(bool passes);
   void set_next_draw(MemberId id, Time at);
   /// Sends Proceed up to step `until`, or Stop if the job stops; `until` then means nothing.

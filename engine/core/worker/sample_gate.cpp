@@ -178,7 +178,8 @@ bool SampleGate::on_members(const Context& context, WorkerIds workers,
   if (weights_) weights_->forget(changed);
   const auto has_changed = [&](MemberId id) { return std::ranges::binary_search(changed, id); };
   // A draw by paces that is not decided yet also forgets the answers of workers that have changed.
-  // So does that of a joining worker, which compares their number with that of all others.
+  // So does the draw of a joining worker, which compares the number of answers with the number of
+  // all other workers.
   const bool affects_draw =
       (laggard_ && has_changed(*laggard_)) || std::ranges::any_of(unanswered_, has_changed) ||
       (phase_ != Phase::refused && std::ranges::any_of(seen_from_, has_changed));

@@ -73,7 +73,7 @@ class SampleGate {
   [[nodiscard]] bool enter(const Context& context);
   /// The step at which the worker begins. Requires: enter() or a later event has returned true.
   [[nodiscard]] Step entry_step() const noexcept { return entry_step_; }
-  /// True if this step is 0 because no worker of the job had begun.
+  /// True if entry_step() is 0 because no worker of the job had begun.
   [[nodiscard]] bool begins_first() const noexcept { return begins_first_; }
 
   [[nodiscard]] bool on(const Context& context, const StepAnswer& answer);

@@ -58,14 +58,15 @@ class AllreduceExchange : public RoundExchange {
   [[nodiscard]] static Result<void> check_workers(std::string_view name, std::size_t workers);
   /// Refuses an algorithm in which several workers hold, and would round, the same partial sum.
   [[nodiscard]] static Result<void> check_rounding(std::string_view name);
-  /// The buckets of an update whose parts come early, at least two; none if all ranges are one
-  /// bucket, or if rounds overlap with steps: the worker is then a step ahead of the sum already.
+  /// Returns the buckets of an update whose parts come early: at least two, or none if all ranges
+  /// are one bucket, or if rounds overlap with steps, because the worker is then a step ahead of
+  /// the sum already.
   [[nodiscard]] static std::vector<Bucket> buckets(std::string_view name, const Layout& layout,
                                                    std::size_t element_bytes);
-  /// True if the state of the optimizer is in shards.
+  /// Returns true if the state of the optimizer is in shards.
   [[nodiscard]] static bool shards_optimizer(std::string_view name);
-  /// The primary of the range if the state of the optimizer is in shards, else the worker with the
-  /// lowest id.
+  /// Returns the primary of the range if the state of the optimizer is in shards, else the worker
+  /// with the lowest id.
   [[nodiscard]] static std::optional<MemberId> answerer(std::string_view name,
                                                         const Configuration& configuration,
                                                         RangeId range);

@@ -59,10 +59,12 @@ class CatchUp {
   [[nodiscard]] std::vector<RangeValues>& values() { return values_; }
   /// By range: the state of the optimizer (RangeValues::slots).
   [[nodiscard]] const ShardState& state() const { return state_; }
-  /// The progress of the workers in the round; none if the worker lacks no values.
+  /// The progress of all workers at the end of the round; empty if the worker lacks no values.
   [[nodiscard]] const std::vector<WorkerProgress>& progress() const { return progress_; }
 
  private:
+  /// A request that next() returns: what to ask of `source`. Values and state of one range may come
+  /// from two workers.
   struct Part {
     MemberId source = 0;
     RangeId range = 0;
@@ -73,6 +75,7 @@ class CatchUp {
 
   Step round_ = 0;
   std::vector<Part> parts_;
+  /// How many of parts_ next() has returned, and how many have not come yet.
   std::size_t asked_ = 0;
   std::size_t missing_ = 0;
   std::vector<RangeValues> values_;

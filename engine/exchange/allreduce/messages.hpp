@@ -19,8 +19,7 @@ namespace starling::core {
 /// Worker to worker: one slice of a chunk of the vector that the workers sum (collective::Piece).
 struct SumPiece {
   Epoch epoch = 0;
-  /// Counts the sums of the epoch, from 1; those of the buckets of one update are sums of their
-  /// own.
+  /// Counts the sums of the epoch, from 1; each bucket of an update has a sum of its own.
   collective::CollectiveId sum = 0;
   std::uint32_t slice = 0;
   collective::ChunkId chunk = 0;
@@ -51,8 +50,8 @@ struct RoundReport {
   Epoch epoch = 0;
   /// The last round that the sender has completed; nullopt if it has no copy of the model.
   std::optional<Step> round;
-  /// If the state of the optimizer is in shards: the ranges, ascending, whose state the sender has
-  /// after this round, and those whose state it knows after the next one.
+  /// If the state of the optimizer is in shards: the ranges, ascending, of which the sender has the
+  /// state after `round`, and the ranges of which it has the state after the round that follows.
   std::vector<RangeId> state{};
   std::vector<RangeId> next_state{};
 

@@ -13,9 +13,9 @@ using collective::ReceiveAction;
 
 /// The i-th worker of a node has its backup at the i-th worker of the next node that has workers;
 /// the first node follows the last one, and a node with fewer workers begins again with its first.
-/// So the state survives the death of a node, and each worker of a node with as many workers as the
-/// one before is the backup of one. Workers that share no node, and those of a job on a single
-/// node, have their backups at the next worker.
+/// So the state survives the death of a node. If a node has as many workers as the node before it,
+/// each of them is the backup of exactly one worker. Workers that share no node, and those of a job
+/// on a single node, have their backups at the next worker.
 OptimizerShards::OptimizerShards(const Configuration& configuration) {
   std::map<NodeId, std::vector<Rank>> workers_of_node;
   std::vector<const Member*> workers;

@@ -30,7 +30,7 @@ Result<void> RoundExchange::check_workers(std::string_view name, std::size_t wor
 
 // --- this worker's reads and writes -------------------------------------------------------------
 
-/// A worker that joins reads after it has entered, which it does once it has a copy.
+/// A worker that joins reads only after it has entered, and it enters only when it has a copy.
 void RoundExchange::read(const Context& context, const Read& read) {
   STARLING_CHECK(has_model());
   context.out.push_back(read_from(
@@ -55,9 +55,9 @@ void RoundExchange::write_parts(const Context& context, WriteParts write) {
   go_on(context);
 }
 
-/// Applies the mean gradient of the step at the full rate, however many samples it is of: the mean
-/// of the copies weighs changes by samples. The schedule assumes that the others have got as far
-/// since the last round.
+/// Applies the mean gradient of the step at the full rate, whatever the number of its samples,
+/// because the mean of the copies weighs changes by samples. For the schedule of the learning rate,
+/// assumes that each other worker has computed as many samples since the last round as this one.
 void RoundExchange::apply_to_own_copy(const Write& write) {
   const double weight = write.update.samples > 0 ? 1 : 0;
   for (const Update::Part& part : write.update.parts) {
@@ -215,8 +215,8 @@ void RoundExchange::on(const Context& context, const Snapshot& request) {
   observe_round(context);
 }
 
-/// Answers the pending Snapshot with the states after the first round that ends at its step or
-/// later or, if a later round is complete already, with states without values.
+/// Answers the pending Snapshot with the states after the first round that ends at
+/// Snapshot::round or later or, if a later round is complete already, with states without values.
 void RoundExchange::observe_round(const Context& context) {
   if (pending_snapshot_.round == 0 || synced_step_ < pending_snapshot_.round) return;
   const bool is_over = synced_step_ - pending_snapshot_.round >= rounds_.every;
@@ -225,7 +225,8 @@ void RoundExchange::observe_round(const Context& context) {
   for (RangeId range = 0; range < model_.size(); ++range) {
     if (!answers_for(range)) continue;
     RangeState answer;
-    // state() may be that after a complete sum that waits for the worker's next step.
+    // Does not call state(): it may return the state after a later sum, which is complete and waits
+    // for the worker's next step.
     if (!is_over)
       answer = state_of(range, rounds_.sums_changes ? base_[range] : model_[range], progress_,
                         options_.workers);
@@ -257,7 +258,8 @@ std::optional<Value> RoundExchange::value(RangeId range, const Rows& rows) const
 }
 
 /// If the state of the optimizer is in shards, several workers answer for the ranges, and overlap
-/// lets some of them apply a complete sum later than others. So the state is that after the sum.
+/// lets some of them apply a complete sum later than others. So all return the state after that
+/// sum.
 RangeState RoundExchange::state(RangeId range) const {
   RangeValues values = rounds_.sums_changes ? base_[range] : model_[range];
   StepsOfWorkers progress = progress_;

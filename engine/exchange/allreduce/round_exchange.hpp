@@ -3,20 +3,21 @@
 /// round all copies are equal, to the last bit. docs/design/0024-allreduce.md describes the
 /// consequences.
 ///
-/// Each `every` steps of a worker are a round, which counts once the worker's copy contains the
-/// updates of all workers, each once. A worker that has ended takes part in the sums without an
-/// update.
+/// A round is RoundExchangeOptions::every steps of each worker. It counts for a worker as soon as
+/// the worker's copy contains the updates of all workers, each exactly once. A worker that has
+/// ended takes part in the sums without an update.
 ///
-/// If rounds overlap with steps, a step counts once the copy contains the round before: then the
-/// worker makes its next step while its update is summed.
+/// If rounds overlap with steps, a step counts as soon as the copy contains the round before: then
+/// the worker makes its next step while its update is summed.
 ///
 /// The workers of the configuration sum. A new configuration aborts a sum that is not complete, and
 /// each worker reports to the others the last round that it has completed (RoundReport). A worker
 /// that joins, or lacks the latest of these rounds, gets the model from one that has it. Then all
 /// sum the next round; a worker keeps its update until its copy contains it.
 ///
-/// The state of the optimizer may be in shards (optimizer_shards.hpp): then each worker has that of
-/// some ranges only, and gets what its shards lack when the configuration changes.
+/// The state of the optimizer may be in shards (optimizer_shards.hpp): then each worker has the
+/// state of some ranges only. When the configuration changes, it gets the state that its shards
+/// lack.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ struct RoundExchangeOptions {
   Step every = 1;
   /// False: a step's update reaches a copy only in the sum of all, to which the optimizer is
   /// applied. True: a worker applies its updates to its own copy with an optimizer of its own, and
-  /// the sum is that of how the copies have changed since the last round.
+  /// all sum how their copies have changed since the last round.
   bool sums_changes = false;
   /// True: a worker makes its next step while its last update is summed. The step reads a copy
   /// without that round, however fast the sum is. Requires: !sums_changes.
@@ -55,8 +56,8 @@ struct RoundExchangeOptions {
   std::vector<Bucket> buckets{};
 };
 
-/// One member's part of the exchange; see the concept Exchange for the functions. Members that do
-/// not work have no copy.
+/// One member's part of the exchange; see the concept Exchange for the functions. Members that
+/// are no workers have no copy.
 class RoundExchange {
  public:
   using Messages = AllreduceMessages;
@@ -127,7 +128,7 @@ class RoundExchange {
   [[nodiscard]] bool has_overlapped_write() const { return overlapped_write_.has_value(); }
 
  private:
-  /// The worker's steps after the last round, which its copy contains.
+  /// The worker's steps since the last round, and their samples. Only its own copy contains them.
   struct OwnSteps {
     Step steps = 0;
     std::uint64_t samples = 0;
@@ -196,7 +197,7 @@ class RoundExchange {
   std::vector<RangeValues> base_;
   /// The last step of the last round.
   Step synced_step_ = 0;
-  /// How far each worker has got in the last round.
+  /// How far each worker had got at the end of the last round.
   StepsOfWorkers progress_;
   OwnSteps own_;
   /// Grows with each copy from another member.
@@ -219,7 +220,7 @@ class RoundExchange {
   collective::Rank rank_ = 0;
   /// nullptr unless the state of the optimizer is in shards.
   std::shared_ptr<const OptimizerShards> shards_;
-  /// The state of its shards after the round that this member aborted when the configuration last
+  /// The state of this member's shards after the round that it aborted when the configuration last
   /// changed: another worker may have completed that round before.
   ShardState next_state_;
   /// The reports of the other workers, as far as they have come in this epoch.

@@ -53,7 +53,8 @@ void RoundExchange::begin_epoch(const Context& context) {
   rank_ = static_cast<collective::Rank>(place - workers_.begin());
   if (rounds_.shards_optimizer) {
     shards_ = std::make_shared<const OptimizerShards>(*configuration_);
-    // The others have the state of their new shards only after the first sum.
+    // This member must not leave yet: the others have the state of their new shards only after the
+    // first sum.
     others_have_rounds_ = false;
   }
   workers_.insert(place, {options_.self.id, options_.self.incarnation});
@@ -186,7 +187,7 @@ void RoundExchange::install(const Context& context) {
   go_on(context);
 }
 
-/// Replaces the model by the one that has come. The round that it contains contains this worker's
+/// Replaces the model by the one that has come. The latest round in it contains this worker's
 /// steps, because no sum is complete without them.
 void RoundExchange::install_values() {
   if (residual_) residual_->commit();

@@ -57,7 +57,8 @@ std::unique_ptr<RoundSum> make_sum_of(const RoundSumOptions& options, const Buck
 
 template <class T>
 std::unique_ptr<RoundSum> make_typed_sum(const RoundSumOptions& options) {
-  const auto named = named_schedule(options);  // once for all: packing trees takes long
+  // Made once for all buckets, because packing trees takes long.
+  const auto named = named_schedule(options);
   if (options.buckets.empty()) return make_sum_of<T>(options, all_ranges(*options.layout), named);
   std::vector<std::unique_ptr<RoundSum>> sums;
   for (const Bucket& bucket : options.buckets)

@@ -38,7 +38,7 @@ namespace starling::core {
 /// A job that sums has at most this many workers.
 inline constexpr std::size_t allreduce_workers_max = collective::members_max;
 /// An update is of at most this many steps, so that 32 bits hold the number of its samples if
-/// batches have less than 65,536.
+/// batches have less than 65,536 samples.
 inline constexpr Step sum_steps_max = Step{1} << 16U;
 
 /// The rounding errors of a worker's elements, until a round contains them. It outlives the sums
@@ -97,13 +97,13 @@ class RoundSum {
 
   virtual ~RoundSum() = default;
 
-  /// True if the next sum, or that of its next bucket, can be started: the sum before is complete,
-  /// and not too many are open.
+  /// True if start() can start the next sum, or the next bucket of the sum: the sum before is
+  /// complete, and not too many are open.
   [[nodiscard]] virtual bool can_start() const = 0;
   /// Returns the bucket that start() will sum. Requires: can_start().
   [[nodiscard]] virtual Bucket next_bucket() const = 0;
-  /// Starts the next sum, or that of its next bucket, with `update`, this worker's update, which is
-  /// of `steps` steps, or without one (nullptr). The update needs only the parts of the bucket.
+  /// Starts the next sum, or the next bucket of the sum. `update` is this worker's update, which is
+  /// of `steps` steps; nullptr if it has none. The update needs only the parts of the bucket.
   /// `ranges` are the values to which the sum will be applied. Requires: can_start(); if there is
   /// an update, 1 <= steps <= sum_steps_max; all buckets of a sum are started with the same numbers
   /// of steps and samples.

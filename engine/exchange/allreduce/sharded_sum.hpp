@@ -17,7 +17,7 @@ namespace starling::core {
 /// alone sends and receives nothing, so only apply() applies its sum.
 ///
 /// The values and the state before a round are kept until it is complete, because the round may be
-/// aborted. So a worker has those of its shards twice meanwhile.
+/// aborted. So during a round a worker has the values and the state of its shards twice.
 template <class T>
 class ShardedSum final : public TypedRoundSum<T> {
  public:
@@ -102,7 +102,8 @@ class ShardedSum final : public TypedRoundSum<T> {
   }
   [[nodiscard]] const Bucket& bucket() const { return this->offsets().bucket; }
 
-  /// Applies the sum of a range. `slice` begins with it, and the numbers of the workers follow.
+  /// Applies the sum of a range. `slice` begins with the sum and its counts, and the elements of
+  /// the workers follow.
   void apply_slice(RangeId range, RangeValues& values, std::span<const T> slice) {
     const std::size_t count = this->offsets().size_of(range);
     if (const double weights = this->weights_at(slice, count); weights > 0)

@@ -50,8 +50,8 @@ collective::Plan fastest_sum(std::size_t workers, double bytes, bool rounds_to_b
   };
   compare(collective::DoubleTree{});
   if (!rounds_to_bf16) compare(collective::Doubling{});
-  // Halving has a message for each pair of workers, so its schedule is made only if it is faster by
-  // more than a hundredth.
+  // The schedule of halving has so many messages that it takes long to make. It is made only if
+  // this estimate is faster by more than 1 %.
   const double n = static_cast<double>(workers);
   const double halving = 2 * std::floor(std::log2(n)) * (network.latency_s + message_s) +
                          2 * (n - 1) / n * bytes / network.bytes_per_second;

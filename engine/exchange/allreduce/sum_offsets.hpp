@@ -18,8 +18,9 @@ namespace starling::core {
   return std::max<std::size_t>(1, range.row_size > 0 ? range.row_size : range.count);
 }
 
-/// The elements of one worker: the bytes of the number of steps of its update, or 0, and those of
-/// its number of samples, the lowest byte first. Even bfloat16 holds each byte exactly.
+/// The elements of one worker: the bytes of its update's number of steps, and those of its number
+/// of samples, the lowest byte first; all 0 if it has no update. Even bfloat16 holds each byte
+/// exactly.
 inline constexpr std::size_t sum_steps_bytes = 3;
 inline constexpr std::size_t sum_samples_bytes = 4;
 inline constexpr std::size_t elements_of_worker = sum_steps_bytes + sum_samples_bytes;
@@ -43,9 +44,11 @@ template <class T>
 /// Indices into the vector of a bucket.
 struct SumOffsets {
   Bucket bucket;
-  /// By range of the bucket: where its elements begin, which its counts of changed units follow.
+  /// By range of the bucket: where its elements begin. After them come its counts of changed units
+  /// (unit_size()).
   std::vector<std::size_t> ranges;
-  /// Where the elements of all workers begin. The same elements begin at each of these offsets.
+  /// Where the elements of all workers begin. There is one copy of them after all ranges
+  /// (in_order()), or one after each range (in_shards()).
   std::vector<std::size_t> workers;
   std::size_t size = 0;
   /// By range of the layout: where its rounding errors begin among those of all ranges
@@ -57,7 +60,8 @@ struct SumOffsets {
   /// if the bucket does not contain this range.
   std::vector<std::size_t> slices;
 
-  /// Returns the offsets of the ranges, and after all of them that of the workers.
+  /// Returns the offsets if the ranges follow each other, and the elements of the workers follow
+  /// the last range.
   [[nodiscard]] static SumOffsets in_order(const Layout& layout, const Bucket& bucket,
                                            std::size_t workers);
   /// Returns the offsets if each range is a slice of the chunk of its primary.

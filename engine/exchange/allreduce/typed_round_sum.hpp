@@ -94,8 +94,9 @@ class TypedRoundSum : public RoundSum {
   /// True if the pieces of this round of the schedule may be compressed.
   [[nodiscard]] virtual bool may_compress(std::uint32_t) const { return true; }
 
-  /// Rounds elements to bfloat16, and keeps the errors of those that have a place. The elements
-  /// that follow these hold bytes (sum_offsets.hpp), which rounding does not change.
+  /// Rounds elements to bfloat16, and keeps their errors from index `first_error` on. Does not
+  /// round the elements that follow those of the ranges: they hold bytes (sum_offsets.hpp), which
+  /// rounding would not change.
   void round(std::size_t first_error, std::span<T> elements) const {
     if constexpr (std::is_same_v<T, float>) {
       const std::span<float> errors{options_.residual->pending};
@@ -117,7 +118,7 @@ class TypedRoundSum : public RoundSum {
     return weights;
   }
 
-  /// Applies the sum of a range, which its counts follow.
+  /// Applies the sum of a range. `sum` has the range's elements, and after them its counts.
   void apply_sum(RangeId range, RangeValues& values, std::span<const T> sum, double weights) {
     const RoundPart part{changed_part(range, sum, weights), 1};
     if (!part.update.empty())
@@ -164,6 +165,8 @@ class TypedRoundSum : public RoundSum {
     return vector;
   }
 
+  /// Writes the elements of `part`, each times `weight`, into `vector`, and the count 1 for each
+  /// unit (unit_size()) that the part changes.
   void add(std::vector<T>& vector, const Update::Part& part, T weight) const {
     const Range& range = options_.layout->ranges[part.range];
     const std::size_t unit = unit_size(range);

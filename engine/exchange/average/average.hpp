@@ -1,5 +1,5 @@
 /// The average exchange (local SGD: Stich, arXiv 1805.09767): every worker has a copy of the model,
-/// and applies its updates to it with an optimizer of its own; after each `every` steps, all
+/// and applies its updates to this copy with an optimizer of its own; after each `every` steps, all
 /// workers take the mean of their copies, weighed by the samples of these steps. So a worker's
 /// traffic is that of allreduce divided by `every`. docs/design/0025-average.md describes the
 /// consequences.

@@ -43,7 +43,9 @@ void BroadcastExchange::write(const Context& context, Write write) {
                                             .samples_total = write.samples_total,
                                             .update = std::move(part.values),
                                             .workers = workers});
-    (void)apply(share);  // a worker that resumes at its lowest step may repeat one of a range
+    // A worker that resumes begins at the lowest step of its ranges, so other ranges may have the
+    // step already.
+    (void)apply(share);
     sent_.push_back({std::move(share), other_workers()});
   }
   send_next(context);
@@ -103,8 +105,8 @@ bool BroadcastExchange::on(const Context& context, MemberId from,
   return true;
 }
 
-/// Applies an update to this member's copy, unless the copy contains it already. Returns true if it
-/// did. Requires: has_copy(share->range).
+/// Applies an update to this member's copy, unless the copy contains it already. Returns true if
+/// the update was applied. Requires: has_copy(share->range).
 bool BroadcastExchange::apply(const std::shared_ptr<const Share>& share) {
   Copy& copy = copies_[share->range];
   WorkerSteps& progress = copy.progress[share->worker];
@@ -118,7 +120,7 @@ bool BroadcastExchange::apply(const std::shared_ptr<const Share>& share) {
   return true;
 }
 
-/// From now on, send_next() sends the last share of a worker that is gone to all others.
+/// Makes send_next() send `share`, the last one of a worker that is gone, to all other workers.
 void BroadcastExchange::pass_on(std::shared_ptr<const Share> share) {
   std::vector<MemberIncarnation> others = other_workers();
   if (!others.empty()) passed_on_.push_back({std::move(share), std::move(others)});

@@ -2,15 +2,16 @@
 /// its updates to all other workers. It is the smallest complete exchange, and an example for new
 /// ones (docs/design/0013-exchanges.md).
 ///
-/// A step counts once the copies of all workers contain its update, so a worker reads all updates
-/// of the steps that it has seen. The copies apply the updates of different workers in different
-/// orders: they stay equal, up to rounding, only if the order does not matter, as with plain SGD.
-/// An optimiser with state of its own, such as momentum, makes them differ a little.
+/// A step counts as soon as the copies of all workers contain its update, so a worker that sees the
+/// step of another one reads all its updates up to this step. The copies apply the updates of
+/// different workers in different orders: they stay equal, up to rounding, only if the order does
+/// not matter, as with plain SGD. An optimiser with state of its own, such as momentum, makes them
+/// differ a little.
 ///
-/// If a worker is gone, those who have the update that it sent last send it to the others, until
-/// the copies of all contain it. A worker that joins asks others for a copy, range by range, and
-/// gets the last updates with it; until it has one, it neither applies nor acknowledges updates of
-/// the range, so nobody's step counts without it.
+/// If a worker is gone, the workers that have its last update pass it on to the others, until the
+/// copies of all contain it. A worker that joins asks others for a copy, range by range, and gets
+/// the last updates with it. Until it has the copy of a range, it neither applies nor acknowledges
+/// updates of the range, so a step of another worker that changes the range does not count before.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@
 
 namespace starling::core {
 
-/// One member's part of the exchange; see the concept Exchange for the functions. Members that do
-/// not work have no copy.
+/// One member's part of the exchange; see the concept Exchange for the functions. Members that
+/// are no workers have no copy.
 class BroadcastExchange {
  public:
   using Messages = BroadcastMessages;
@@ -61,7 +62,7 @@ class BroadcastExchange {
   void on(const Context&, const Ended&) {}
   void on(const Context& context, const Snapshot& request) const;
 
-  /// The worker with the lowest id answers.
+  /// The worker with the lowest id answers observers, for all ranges.
   [[nodiscard]] static std::optional<MemberId> answerer(std::string_view,
                                                         const Configuration& configuration,
                                                         RangeId) {
@@ -94,11 +95,11 @@ class BroadcastExchange {
 
  private:
   struct Copy {
-    /// Without buffers if this member has no copy.
+    /// Its buffers are null until has_copy() is true of the range.
     RangeValues values;
     StepsOfWorkers progress;
-    /// The last share of each worker, which others may not have. Empty in a job of one process, in
-    /// which no worker dies alone.
+    /// The last Share of each worker, its update of this range, which others may not have yet.
+    /// Empty in a job of one process, in which no worker dies alone.
     std::map<MemberIncarnation, std::shared_ptr<const Share>> last;
     /// The shares that have come before the copy, with their senders.
     std::vector<std::pair<MemberId, std::shared_ptr<const Share>>> waiting;
@@ -107,6 +108,7 @@ class BroadcastExchange {
   struct Sent {
     std::shared_ptr<const Share> share;
     std::vector<MemberIncarnation> missing;
+    /// False while it waits for its turn, because too many shares are in flight.
     bool is_sent = false;
   };
 
@@ -126,12 +128,12 @@ class BroadcastExchange {
 
   ExchangeOptions options_;
   ConfigurationPtr configuration_;
-  /// By range; empty if this member does not work.
+  /// By range; empty if this member is no worker.
   std::vector<Copy> copies_;
 
   /// A read that waits for copies.
   std::optional<Read> waiting_read_;
-  /// The step of the current write, and its parts; empty if there is none.
+  /// The step of the current write, and its parts; 0 and empty if there is no write.
   Step write_step_ = 0;
   std::vector<Sent> sent_;
   /// The last shares of workers that are gone, until the copies of all contain them.
@@ -139,7 +141,7 @@ class BroadcastExchange {
 
   /// Says which worker to ask for the copies that this one lacks.
   CopySource source_;
-  /// How many copies have been installed.
+  /// How many copies have been installed, each of which adds a range to full_ranges().
   std::uint64_t full_ranges_version_ = 0;
 };
 

@@ -15,7 +15,8 @@ bool has_valid_content(const ExchangeScope& scope, const Share& share) {
 
 }  // namespace
 
-/// Only the worker itself sends its share, as long as it is a member.
+/// As long as the worker is a member, only the worker itself sends its share. Afterwards, any
+/// worker may pass the share on.
 bool is_valid(const ExchangeScope& scope, const Share& share) {
   const Configuration& now = scope.configuration;
   const bool is_own =

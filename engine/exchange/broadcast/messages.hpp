@@ -58,7 +58,7 @@ struct RangeCopy {
   RangeState state;
   /// Ascending by worker.
   std::vector<WorkerProgress> progress;
-  /// The updates in the copy that other workers may lack, if those who sent them are gone.
+  /// The shares in the copy that other workers may lack if the workers that made them are gone.
   std::vector<Share> last;
 
   static constexpr auto fields(auto& m) { return std::tie(m.state, m.progress, m.last); }

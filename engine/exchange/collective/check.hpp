@@ -12,10 +12,10 @@ namespace starling::collective {
 /// - a move reads a value that its sender does not have, or adds to one that its receiver lacks;
 /// - a copy writes a chunk of a member that another move of the round writes too;
 /// - an addition counts a contribution twice;
-/// - a destination's chunk lacks a contribution in the end, or has one that is not its sources'.
-/// If none of this is so, each destination ends with the sum of its chunk's sources, each exactly
-/// once, however long each message takes, provided that each member executes the moves of a chunk
-/// in the order of their rounds, and sends before it receives in each of them.
+/// - in the end, a destination's value of a chunk is not the sum over the chunk's sources.
+/// Otherwise each destination ends with the sum over its chunk's sources, each counted exactly
+/// once, however long each message takes. This requires that each member executes the moves of a
+/// chunk in the order of their rounds and, in each round, sends the chunk before it receives it.
 [[nodiscard]] Result<void> check(const Schedule& schedule);
 
 }  // namespace starling::collective

@@ -25,8 +25,8 @@ struct Cost {
   std::size_t rounds = 0;
   /// The messages of all members; all that one member sends another in a round is one message.
   std::size_t messages = 0;
-  /// The bytes that the busiest port sends, or receives if that is more; with a topology, the bytes
-  /// over the busiest link.
+  /// The bytes that the busiest port sends or receives, whichever is more; with a topology, the
+  /// bytes over the busiest link.
   double port_bytes = 0;
   /// The time of the whole collective if each chunk is cut into `slices` slices (pipelined()).
   /// `slices` is the power of two up to slices_max with which the collective takes the least time.

@@ -15,9 +15,10 @@
 /// the sender may wait for that. So at most `window` slices of a collective wait at a member. A
 /// collective stays open until this member has finished it and knows that all its receivers have
 /// begun it. A receiver that contributes to this member's results has begun it by then; every other
-/// receiver acknowledges the last slice. At most `open_max` collectives are open, so messages of at
-/// most that many come before a member has started their collective. No deadlock follows: every
-/// member may always send the lowest slice that any member has not finished.
+/// receiver acknowledges the last slice. At most `open_max` collectives are open at a member, so
+/// messages of at most `open_max` collectives reach a member that has not started them yet. No
+/// deadlock follows: every member may always send the lowest slice that any member has not
+/// finished.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +41,7 @@ namespace starling::collective {
 /// The number of a collective, the same at all its members.
 using CollectiveId = std::uint64_t;
 
-/// Elements in memory that `owner` keeps alive, such as that of a received message.
+/// Elements in memory that `owner` keeps alive, such as the memory of a received message.
 template <class Element>
 struct SharedElements {
   std::shared_ptr<const void> owner;
@@ -63,7 +64,7 @@ struct Piece {
   SharedElements<Element> values;
 };
 
-/// The sender has finished the first `slices` slices of all chunks.
+/// The sender of this message has finished the first `slices` slices of all chunks.
 struct Ack {
   CollectiveId collective = 0;
   std::uint32_t slices = 0;
@@ -72,7 +73,7 @@ struct Ack {
 template <class Element>
 using Message = std::variant<Piece<Element>, Ack>;
 
-/// Send this message to that member.
+/// Send `message` to the member `to`.
 template <class Element>
 struct Send {
   Rank to;
@@ -87,8 +88,8 @@ struct SliceId {
   std::size_t first = 0;
 };
 
-/// The collective is finished at this member. Chunks of which it is not a destination have no
-/// meaning in `values`.
+/// The collective is finished at this member. In `values`, chunks of which this member is not a
+/// destination have no meaning.
 template <class Element>
 struct Completed {
   CollectiveId collective;
@@ -111,11 +112,11 @@ class Executor {
  public:
   /// Called with the elements of a slice before they are sent, once for each receiver, and after
   /// they were received and added or copied. May change them: the member goes on with the changed
-  /// ones.
+  /// elements.
   using Hook = std::function<void(const Instruction& instruction, const SliceId& slice,
                                   std::span<Element> elements)>;
 
-  /// Requires: options in their bounds.
+  /// Requires: `window` and `open_max` are at least 1.
   explicit Executor(ExecutorOptions options = {}, Hook hook = {})
       : options_(options), hook_(std::move(hook)) {
     STARLING_CHECK(options.window >= 1 && options.open_max >= 1);
@@ -123,7 +124,7 @@ class Executor {
 
   /// Starts a collective with this member's values. All members start it with the same schedule,
   /// number of values, and number of slices. Requires: !is_full(), slices >= 1, and `id` is above
-  /// those of all collectives that this member has started.
+  /// the ids of all collectives that this member has started.
   void start(Effects<Element>& out, CollectiveId id, std::shared_ptr<const Program> program,
              std::vector<Element> values, std::uint32_t slices) {
     auto bounds = slice_bounds(program->chunks, values.size(), slices);
@@ -155,7 +156,7 @@ class Executor {
 
   /// Handles a message from another member. Returns false, and does nothing, if the message does
   /// not fit its collective, or if the collective is closed. An Ack of a correct member may come
-  /// after that if a later message has overtaken it.
+  /// after the collective was closed if a later message has overtaken the Ack.
   [[nodiscard]] bool on(Effects<Element>& out, Rank from, Message<Element> message) {
     const CollectiveId id = std::visit([](const auto& m) { return m.collective; }, message);
     if (!has_started_ || id > last_started_) return keep_early(id, from, std::move(message));
@@ -198,7 +199,7 @@ class Executor {
     std::vector<std::size_t> bounds;
     /// The number of slices of each chunk.
     std::uint32_t slices = 1;
-    /// The slices from `finished` on that are in progress.
+    /// The slices in progress, and the number of slices before them, which are finished.
     std::deque<SliceState> in_progress;
     std::uint32_t finished = 0;
     /// The number of slices in the last Ack.
@@ -305,7 +306,8 @@ class Executor {
     }
   }
 
-  /// Removes finished slices, tells the senders, and ends the collective after the last slice.
+  /// Removes finished slices, acknowledges them to the senders, and ends the collective after the
+  /// last slice.
   void finish(Effects<Element>& out, CollectiveId id) {
     const auto found = open_.find(id);
     if (found == open_.end()) return;  // finished by a message that had come early

@@ -57,7 +57,8 @@ std::vector<std::size_t> contract(const std::vector<std::size_t>& best,
   return number;
 }
 
-/// Returns the edges of the shortest spanning tree away from the root. Requires: there is one.
+/// Returns the edges of the shortest spanning tree away from the root. Requires: such a tree
+/// exists.
 std::vector<std::size_t> shortest_edges(std::size_t vertices, std::size_t root,
                                         const std::vector<Edge>& edges) {
   std::vector<std::size_t> best = shortest_into(vertices, root, edges);
@@ -109,6 +110,7 @@ class TreeChooser {
   bool fits(std::size_t tree) const {
     return std::ranges::all_of(links_[tree], [&](std::size_t e) { return free_[e] > 0; });
   }
+  /// Takes a free lane of each link of the tree or, if `back`, gives these lanes back.
   void take(std::size_t tree, bool back) {
     for (const std::size_t e : links_[tree]) free_[e] += back ? 1U : -1U;
     chosen_[tree] += back ? -1UL : 1UL;
@@ -116,9 +118,9 @@ class TreeChooser {
 
   /// Returns the candidates to try next; nullopt if too few free lanes lead to some member. Each
   /// tree enters each member once, so if only as many free lanes lead to a member as trees are
-  /// wanted, the trees must take all these lanes. Returns the candidates over one of their links,
-  /// the link with the fewest candidates. If there is no such link, returns all candidates that
-  /// fit.
+  /// wanted, the trees must take all these lanes. In this case, returns the candidates that use one
+  /// of these links, namely the link that the fewest candidates use. If there is no such link,
+  /// returns all candidates that fit.
   std::optional<std::vector<std::size_t>> branches(std::size_t wanted) const {
     std::vector<std::size_t> lanes_into(topology_.members, 0);
     for (std::size_t e = 0; e < free_.size(); ++e) lanes_into[topology_.links[e].to] += free_[e];

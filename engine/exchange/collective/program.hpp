@@ -9,7 +9,7 @@
 
 namespace starling::collective {
 
-/// Send the chunk to `peer`, or receive it from there.
+/// Send the chunk to `peer`, or receive it from `peer`.
 struct Instruction {
   enum class Kind : std::uint8_t { send, receive };
 
@@ -22,8 +22,8 @@ struct Instruction {
   bool operator==(const Instruction&) const = default;
 };
 
-/// The instructions of a member. The ones of one chunk are executed in order; chunks do not depend
-/// on each other.
+/// The instructions of a member. The instructions for one chunk are executed in order; chunks do
+/// not depend on each other.
 struct Program {
   Rank self = 0;
   std::vector<Chunk> chunks;
@@ -33,10 +33,10 @@ struct Program {
   std::vector<Rank> senders;
   std::vector<Rank> receivers;
   /// The receivers that contribute nothing to this member's results. Only their acknowledgement of
-  /// the last slice tells this member that they have begun.
+  /// the last slice shows this member that they have begun.
   std::vector<Rank> last_acks_from;
-  /// The senders to whose results this member contributes nothing. It acknowledges the last slice
-  /// to them.
+  /// The senders to whose results this member contributes nothing. This member acknowledges the
+  /// last slice to them.
   std::vector<Rank> last_acks_to;
 };
 

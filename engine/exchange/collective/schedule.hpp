@@ -63,7 +63,7 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-/// Returns `n` chunks of equal shares, which everyone sums and gets.
+/// Returns the `n` chunks, of equal shares, of an all-reduce.
 [[nodiscard]] std::vector<Chunk> equal_chunks(std::size_t n);
 
 /// Returns an all-reduce: `reduce`, which sums each chunk at one member along some tree, and then
@@ -72,8 +72,9 @@ struct Schedule {
 /// section 4: reduce and broadcast, and reduce-scatter and all-gather, are duals.)
 [[nodiscard]] Schedule with_broadcast(Schedule reduce);
 
-/// Cuts each chunk into `slices` equal ones that follow one another, each one round behind the one
-/// before it, so that all links of a tree are busy at the same time. Requires: slices >= 1.
+/// Cuts each chunk into `slices` equal chunks, each of which makes the moves of the chunk one round
+/// after the one before it, so that all links of a tree are busy at the same time. Requires:
+/// slices >= 1.
 [[nodiscard]] Schedule pipelined(const Schedule& schedule, std::size_t slices);
 
 /// Returns where the chunks of a vector of `size` elements begin, and at last `size`. The chunks

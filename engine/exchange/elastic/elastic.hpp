@@ -28,9 +28,9 @@ namespace starling::core {
 struct ElasticSettings {
   /// The number of steps of the worker from one move to the next. At least 1.
   Step every = 8;
-  /// The part of their difference by which each of the two moves: more than 0, at most 0.5. With
-  /// 0.5, one worker and the center meet half-way. ElasticExchange::pull() returns the part that
-  /// many workers use.
+  /// The part of their difference by which the copy and the center each move: more than 0, at most
+  /// 0.5. With 0.5, one worker and the center meet half-way. ElasticExchange::pull() returns the
+  /// part that many workers use.
   double pull = 0.1;
 
   bool operator==(const ElasticSettings&) const = default;
@@ -39,8 +39,8 @@ struct ElasticSettings {
 /// Reads "elastic:every=N,pull=P", in which each part has a default. Refuses values out of range.
 [[nodiscard]] Result<ElasticSettings> parse_elastic(std::string_view name);
 
-/// One member's part of the exchange; see the concept Exchange for the functions. Members that do
-/// not work have no copy. A worker gets its copy from the center when it first reads.
+/// One member's part of the exchange; see the concept Exchange for the functions. Members that are
+/// no workers have no copy. A worker gets its copy from the center when it first reads.
 class ElasticExchange {
  public:
   using Messages = OwnershipMessages;
@@ -106,8 +106,8 @@ class ElasticExchange {
   /// The ranges of the center that this member owns, if any.
   [[nodiscard]] const Replica& replica() const noexcept { return center_.replica(); }
   /// Returns the pull of the settings, but at most 1 / (workers + 1): if all workers move the
-  /// center at the same time, it and the mean of their copies then meet, and do not pass each
-  /// other. Above twice that pull, their difference would grow without bound.
+  /// center at the same time, the center and the mean of their copies then meet, and do not pass
+  /// each other. Above twice that pull, their difference would grow without bound.
   [[nodiscard]] double pull() const {
     return std::min(settings_.pull, 1 / static_cast<double>(workers_ + 1));
   }

@@ -13,11 +13,11 @@
 /// values are sent with the precision of bfloat16, the rounding errors stay in the sender's copy,
 /// so the sums do not change.
 ///
-/// A step counts when its update is in the worker's own copy and other workers have taken what they
-/// were sent in all steps but the last `lag` ones, so another worker that sees the step may read a
-/// copy that does not contain its update. With a lag, messages travel while the worker computes
-/// (overlap SGP, section 4 of the paper). Barriers bound how far workers part; they promise nothing
-/// about what is read.
+/// Step k counts when its update is in the worker's own copy and other workers have acknowledged
+/// all that the worker sent them in the steps up to k - lag. So another worker that sees the step
+/// may read a copy that does not contain the step's update. With a lag, messages travel while the
+/// worker computes (overlap SGP, section 4 of the paper). Barriers bound how far workers part; they
+/// promise nothing about what is read.
 #pragma once
 
 #include <array>
@@ -39,8 +39,8 @@ namespace starling::core {
 /// To whom a worker sends, and when a step counts.
 struct GossipSettings {
   GossipGraph graph = GossipGraph::exponential;
-  /// A step counts once others have taken what they were sent in all steps, this one included, but
-  /// the last `lag` ones. 0 to 64.
+  /// Step k counts as soon as other workers have acknowledged all that this worker sent them in the
+  /// steps up to k - lag. 0 to 64.
   Step lag = 0;
 
   bool operator==(const GossipSettings&) const = default;
@@ -50,8 +50,8 @@ struct GossipSettings {
 /// lag above 64.
 [[nodiscard]] Result<GossipSettings> parse_gossip(std::string_view name);
 
-/// One member's part of the exchange; see the concept Exchange for the functions. Members that do
-/// not work have no copy.
+/// One member's part of the exchange; see the concept Exchange for the functions. Members that
+/// are no workers have no copy.
 class GossipExchange : public WorkerModel {
  public:
   using Messages = GossipMessages;
@@ -103,7 +103,9 @@ class GossipExchange : public WorkerModel {
   /// This worker's push-sum weight of a range; 0 if it has no copy.
   struct RangeWeight {
     double weight = 0;
+    /// The least weight that the worker keeps while it runs; see first_weight_min.
     double weight_min = first_weight_min;
+    /// How often the copy of the range has changed.
     std::uint64_t versions = 0;
     /// The messages that have come before the copies of all ranges, with their senders.
     std::vector<std::pair<MemberId, std::shared_ptr<const PushSum>>> waiting;
@@ -112,7 +114,7 @@ class GossipExchange : public WorkerModel {
   struct Transfer {
     Step step = 0;
     MemberIncarnation target;
-    /// The next range to send, and the number of messages that the other one has not taken yet.
+    /// The next range to send, and the number of messages that the target has not acknowledged yet.
     RangeId next = 0;
     std::size_t in_flight = 0;
   };
@@ -133,7 +135,7 @@ class GossipExchange : public WorkerModel {
   bool lower_weights(const Configuration& before, const Configuration& next);
 
   GossipSettings settings_;
-  /// By range; empty if this member does not work.
+  /// By range; empty if this member is no worker.
   std::vector<RangeWeight> weights_;
   /// True once this worker has a copy of each range. Before that, it has no weight.
   bool has_all_copies_ = false;
@@ -149,7 +151,7 @@ class GossipExchange : public WorkerModel {
   /// The worker's last step, once it has ended.
   std::optional<Step> ended_at_;
   bool is_leaving_ = false;
-  /// True if the worker has ended, and successor() may lack what it knows.
+  /// True if the worker has ended, and successor() may lack a part of the progress() known here.
   bool must_hand_over_ = false;
 };
 

@@ -2,7 +2,7 @@
 
 namespace starling::core {
 
-/// The weights of all workers together are at most the number of members that there may be.
+/// All workers together have at most as much weight as there may be members.
 bool is_valid(const ExchangeScope& scope, const PushSum& sent) {
   return is_senders_worker(scope) && sent.step < barrier::finished && sent.weight > 0 &&
          sent.weight <= static_cast<double>(scope.members_max) && !sent.value.rows &&

@@ -71,7 +71,7 @@ struct Ack {
   }
 };
 
-/// A worker of a bulk-synchronous job. Each round after `after_round` awaits a push of it.
+/// A worker of a bulk-synchronous job. Each round after `after_round` awaits a push of this worker.
 struct AwaitedWorker {
   MemberId worker = 0;
   Incarnation incarnation = 0;
@@ -113,8 +113,9 @@ struct Forward {
   std::shared_ptr<const Push> push;
   /// The worker that has ended, if `push` is nullptr.
   MemberId ended = 0;
-  /// The number of workers with which the primary has weighed the push (Applier::weight()). The
-  /// receiver may know another number, but its replica must stay equal to the primary's.
+  /// The number of workers from which the primary has computed the weight of the push
+  /// (Applier::weight()). The receiver may know another number of workers, but must use this one,
+  /// so that its replica stays equal to the primary's.
   std::uint32_t workers = 0;
 
   static constexpr std::string_view name = "forward";
@@ -122,8 +123,8 @@ struct Forward {
     return std::tie(m.range, m.owner_epoch, m.number, m.push, m.ended, m.workers);
   }
 };
-/// Owner to the primary: the sender holds the range in this owner epoch up to and including
-/// `number`.
+/// Owner to the primary: the sender holds the state of Install and all Forwards of this owner epoch
+/// up to and including `number`.
 struct Held {
   RangeId range;
   Epoch owner_epoch;

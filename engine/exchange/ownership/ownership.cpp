@@ -71,7 +71,7 @@ std::optional<MemberId> OwnershipExchange::answerer(std::string_view,
 }
 
 std::optional<Value> OwnershipExchange::value(RangeId range, const Rows& rows) {
-  // The worker's id in a Pull is where its answer goes; this one is not sent.
+  // This Pull is not sent, so its worker, the receiver of the answer, does not matter.
   const Pull pull{0, range, 0, rows};
   if (!replica_.is_primary(range) || !replica_.shard().is_valid(pull)) return std::nullopt;
   return replica_.shard().read(pull);

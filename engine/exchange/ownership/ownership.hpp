@@ -49,7 +49,7 @@ class OwnershipExchange {
   void on(const Context& context, const Ended& ended) { replica_.on(context, ended); }
   void on(const Context& context, const Snapshot& request) { replica_.on(context, request); }
 
-  /// The primary answers.
+  /// The primary of a range answers observers.
   [[nodiscard]] static std::optional<MemberId> answerer(std::string_view,
                                                         const Configuration& configuration,
                                                         RangeId range);

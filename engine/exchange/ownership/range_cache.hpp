@@ -14,15 +14,15 @@
 namespace starling::core {
 
 /// One call at a time; not thread-safe. Keeps each range that was read in a buffer as large as the
-/// range, and for each of its rows how new it is.
+/// range, and for each row of the range how new its values are.
 class RangeCache {
  public:
   RangeCache(std::shared_ptr<const Layout> layout, ApplierPtr applier)
       : layout_(std::move(layout)), applier_(std::move(applier)) {}
 
-  /// Returns which of `rows` the cache lacks, or has with values that may lack updates of steps up
-  /// to `oldest`; nullopt if there are none. A range without rows is missing as a whole, or not at
-  /// all.
+  /// Returns those of `rows` that are not in the cache, or whose cached values may lack updates of
+  /// steps up to `oldest`; nullopt if there are no such rows. A range without rows is missing as a
+  /// whole, or not at all.
   [[nodiscard]] std::optional<Rows> missing(RangeId range, const Rows& rows, Step oldest) const;
 
   /// Keeps values of a range that contain the updates of all workers up to step `floor`. Requires:

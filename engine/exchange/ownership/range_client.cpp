@@ -89,6 +89,7 @@ void RangeClient::write(const OwnershipContext& context, Write write) {
   is_join_ = false;
   auto& parts = write_.update.parts;
   if (options_.bsp) {
+    // Each round of each range awaits a push of this worker: adds empty parts for all other ranges.
     std::vector<bool> covered(position_.size());
     for (const auto& part : parts) covered[part.range] = true;
     for (RangeId range = 0; range < covered.size(); ++range)
@@ -100,7 +101,8 @@ void RangeClient::write(const OwnershipContext& context, Write write) {
   push(context);
 }
 
-/// Applies the worker's own update to the cache, so that the worker sees its own writes.
+/// Applies the worker's own update to the cache, so that the worker sees its own writes. Assumes
+/// that every other worker has made as many updates and samples as this one.
 void RangeClient::write_to_cache() {
   const auto workers =
       static_cast<std::uint64_t>(std::ranges::count(configuration_->members, true, &Member::works));

@@ -96,8 +96,8 @@ class RangeClient {
   /// True while the client announces a worker that joins (Enter): it sends each range a push
   /// without an update (Push::is_join), which counts as a step.
   bool is_join_ = false;
-  /// For each part of the plan or of the update: true if it has an answer. A value of no rows has
-  /// no buffer, so the values do not show it.
+  /// For each part of the plan or of the update: true if it has an answer. `values_` does not show
+  /// this, because the Value of a part without rows has no buffer either.
   std::vector<bool> is_answered_;
   std::size_t unanswered_ = 0;
   /// One owner's window: the number of parts in flight to it, and the parts that are queued because

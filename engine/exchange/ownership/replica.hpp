@@ -91,7 +91,8 @@ class Replica {
     std::vector<PendingAck> pending_acks;
   };
 
-  /// Returns the range, or one that is not owned if this member has never owned any.
+  /// Returns the entry of the range. If this member has never owned a range, returns an entry that
+  /// says that the range is not owned.
   [[nodiscard]] const OwnedRange& owned_range(RangeId range) const {
     static const OwnedRange not_owned;
     return range < ranges_.size() ? ranges_[range] : not_owned;

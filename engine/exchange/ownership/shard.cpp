@@ -170,8 +170,8 @@ void Shard::on(const OwnershipContext& context, const Snapshot& request) {
     if (request.round == 0 || round == request.round)
       context.observe(make_state(ranges_[i], held_[i], request.request_id));
     else if (round > request.round)
-      // The state after the requested round is gone. An empty one with the later round tells the
-      // observer so, which then requests a round that is still to come.
+      // The state after the requested round is gone. An empty state with the later round tells the
+      // observer to request a round that is still to come.
       context.observe({.range = ranges_[i],
                        .value = {},
                        .slots = {},

@@ -1,7 +1,7 @@
 /// The ranges of one owner: applies each update exactly once and answers reads. In the comments,
-/// "bsp only" marks what serves bulk-synchronous jobs. In these, round k of a range consists of the
-/// step k of each worker that the round awaits; a push waits in a queue until its round is
-/// complete.
+/// "bsp only" marks functions and fields for bulk-synchronous jobs. In these jobs, round k of a
+/// range consists of step k of each worker that the round awaits; a push waits in a queue until its
+/// round is complete.
 #pragma once
 
 #include <functional>
@@ -34,8 +34,8 @@ class Shard {
   void on(const OwnershipContext& context, const Pull& pull);
   void on(const OwnershipContext& context, const Snapshot& request);
 
-  /// Applies the push, weighed by this number of workers, or queues it for its round. Sends no
-  /// Ack.
+  /// Applies the push, with the weight for this number of workers (Applier::weight()), or queues it
+  /// for its round. Sends no Ack.
   [[nodiscard]] PushResult accept(const OwnershipContext& context, const Push& push,
                                   std::size_t workers);
 
@@ -72,8 +72,7 @@ class Shard {
   [[nodiscard]] bool holds(RangeId range) const {
     return range < index_of_.size() && index_of_[range] != UINT32_MAX;
   }
-  /// Returns the range's elements. Requires: holds(range), as for updates(), and that T is the type
-  /// of the elements.
+  /// Returns the range's elements. Requires: holds(range), and T is the type of the elements.
   template <class T>
   [[nodiscard]] std::span<const T> value(RangeId range) const {
     return std::as_const(*held_[index_of_[range]].values.value).template as<T>();
@@ -82,7 +81,7 @@ class Shard {
   [[nodiscard]] const std::vector<LedgerEntry>& ledger(RangeId range) const {
     return held_[index_of_[range]].ledger;
   }
-  /// Returns the number of updates applied to the range.
+  /// Returns the number of updates applied to the range. Requires: holds(range).
   [[nodiscard]] std::uint64_t updates(RangeId range) const {
     return held_[index_of_[range]].values.updates;
   }

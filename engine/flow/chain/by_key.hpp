@@ -11,7 +11,7 @@
 
 namespace starling::flow {
 
-/// One value for each key: `combine` of all its values.
+/// Gives one value for each key, to which `combine` has reduced all values of the key.
 template <class K, class V, class Combine>
 class ReduceChain : public StageReaderChain {
  public:
@@ -51,7 +51,7 @@ class ReduceChain : public StageReaderChain {
   Combine combine_;
 };
 
-/// All values of each key, in the order of the data set.
+/// Gives all values of each key, in the order of the data set.
 template <class K, class V>
 class GroupChain : public StageReaderChain {
  public:

@@ -14,7 +14,7 @@
 
 namespace starling::flow {
 
-/// A sink that takes records with views (Owned) too, as long as it does not keep the views.
+/// A sink that also takes records with views (Owned). `take` must not keep the views.
 template <class Take>
 struct ViewSink {
   static constexpr bool takes_views = true;
@@ -55,8 +55,8 @@ concept Chain = std::copy_constructible<C> &&
 };
 
 /// Returns a hash of the data that a chain reads from sources and of the arguments of its
-/// operations that are not functions. Returns 0 if the chain has no `source_hash()`: it has
-/// neither.
+/// operations that are not functions. Returns 0 if the chain has no `source_hash()`, because it
+/// then has neither such data nor such arguments.
 template <Chain C>
 [[nodiscard]] std::uint64_t source_hash_of(const C& chain) {
   if constexpr (requires { chain.source_hash(); })

@@ -13,8 +13,8 @@
 namespace starling::flow {
 
 /// The kinds of joins. `Value` is what a key has in the result. `emit` gives all results of a key
-/// with the values `left` and `right` to `use`, until `use` returns false; then it returns false,
-/// too.
+/// with the values `left` and `right` to `use`, until `use` returns false; then `emit` returns
+/// false, too.
 
 /// Gives a result for each pair of values.
 struct InnerJoin {
@@ -77,6 +77,8 @@ struct Cogroup {
   }
 };
 
+/// Joins the values V of the shuffle `left` and the values W of the shuffle `right` by their keys,
+/// as `Kind` says.
 template <class Kind, class K, class V, class W>
 class JoinChain {
  public:

@@ -12,7 +12,7 @@
 
 namespace starling::flow {
 
-/// The common part of all operations on one chain.
+/// The base of all operations on one chain.
 template <Chain C>
 class NarrowChain {
  public:
@@ -177,7 +177,7 @@ class IndexChain : public NarrowChain<C> {
   StagePtr counts_;
 };
 
-/// The parts of one chain, then those of another.
+/// Gives the parts of one chain, and then those of another.
 template <Chain C, Chain D>
 class UnionChain {
  public:

@@ -30,12 +30,13 @@ class ShuffleReader {
 
  private:
   const Task& task_;
+  /// The runs that merge_down() has merged; reader_ reads them.
   std::vector<std::unique_ptr<const Run<R>>> made_;
   MergeReader<R, Order> reader_;
 };
 
-/// The common part of all chains that read one stage. Unless a chain replaces add_reads(), each of
-/// its parts reads the records that all parts of the stage have for this part of the chain.
+/// The base of all chains that read one stage. Part p of such a chain reads what every part of the
+/// stage has written for p, unless the chain replaces add_reads().
 class StageReaderChain {
  public:
   StageReaderChain(StagePtr stage, const char* name, Part parts)
@@ -69,7 +70,8 @@ class StageReaderChain {
   Part parts_;
 };
 
-/// The records of a data set that a stage keeps.
+/// The records of a data set that a stage keeps. Its output of a part is one piece, number 0, which
+/// this part alone reads.
 template <class T>
 class CacheChain : public StageReaderChain {
  public:

@@ -20,9 +20,9 @@ namespace starling::flow {
   return static_cast<std::uint64_t>(Wide{size} * part / parts);
 }
 
-/// Calls `use(i)` for each index from `i` on that is below `end`, until `use` returns false. Counts
-/// the indices at the task in blocks, not one by one. If `use` throws, `i` is the index that it
-/// got.
+/// Calls `use(i)` for each index from `i` on that is below `end`, until `use` returns false. Calls
+/// Task::count_read() once for a block of indices, not for each. If `use` throws, `i` is the index
+/// with which it was called.
 template <class Use>
 void for_each_index(const Task& task, std::uint64_t& i, std::uint64_t end, const Use& use) {
   for (bool goes_on = true; goes_on && i < end;) {

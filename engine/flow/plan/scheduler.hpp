@@ -96,7 +96,8 @@ class Scheduler {
 
   [[nodiscard]] StageId last() const { return static_cast<StageId>(stages_.size() - 1); }
   void set(StageId stage, Part part, PartState state);
-  /// Finds out which stages are needed, after a change other than that of a task that is done.
+  /// Finds out which stages are needed. next() calls it after a failed task, a lost part, or an
+  /// on_output() that completes a stage.
   void review();
 
   const std::uint32_t attempts_max_;

@@ -76,8 +76,8 @@ struct StageDescription {
 
 struct Stage;
 
-/// A task reads this piece of the outputs of another stage: that of one part, or those of all
-/// parts.
+/// Says what a task reads of another stage: one piece of the output of one part, or of the outputs
+/// of all parts.
 struct StageRead {
   std::shared_ptr<const Stage> stage;
   /// Absent for all parts.
@@ -87,8 +87,8 @@ struct StageRead {
 
 /// Made by std::make_shared<Stage>(), and constant once other stages read it.
 struct Stage {
-  /// Destroys the stages that only this one holds one after the other: recursion would need a stack
-  /// as deep as the plan is long.
+  /// Destroys, one after the other, the stages that only this one holds: recursion would need a
+  /// stack as deep as the plan is long.
   ~Stage();
 
   StageDescription description;
@@ -101,7 +101,7 @@ struct Stage {
   std::function<Output(Task&)> run;
   /// Where the outputs stay after the job; null if they are dropped.
   std::shared_ptr<KeptOutputs> kept = nullptr;
-  /// Returns a hash of the data that the stage reads of sources; null if it reads none.
+  /// Returns a hash of the data that the stage reads from sources; null if it reads none.
   std::function<std::uint64_t()> source_hash = nullptr;
   /// The lineage_hash() that a stage had before without_lineage() dropped its inputs; 0 if it has
   /// its inputs.

@@ -40,8 +40,8 @@ class Task {
   /// True if a failure of this task ends the job. It should then say exactly at which record.
   [[nodiscard]] bool is_last_attempt() const noexcept { return is_last_attempt_; }
 
-  /// Returns the outputs of all parts of `stage`, of which each has the type O. Requires: `stage`
-  /// is an input of this task's stage.
+  /// Returns the outputs of all parts of `stage`. Requires: each has the type O, and `stage` is an
+  /// input of this task's stage.
   template <class O>
   [[nodiscard]] std::vector<const O*> outputs(const StagePtr& stage) const {
     for (const StageOutputs& input : inputs_) {

@@ -69,7 +69,7 @@ void BlockWriter::end_block() {
   // The buffer of a small run may take twice the memory that it needs.
   if (buffer_.capacity() > buffer_.size() + buffer_.size() / 4) buffer_.shrink_to_fit();
   written_.in_memory.push_back(std::exchange(buffer_, {}));
-  // Records are mostly much smaller than a block.
+  // Records are mostly much smaller than a block, so that a full block fits in this memory.
   if (size >= block_bytes_min) buffer_.reserve(block_bytes_min + block_bytes_min / 8);
 }
 

@@ -49,8 +49,8 @@ class SpilledBlocks {
   std::vector<BlockLocation> blocks_;
 };
 
-/// The blocks of one run, in its order. Each has the bytes of whole records. Either all are in
-/// memory or all are spilled. Thread-safe to read.
+/// The blocks of one run, in the order of the run. Each has the bytes of whole records. Either all
+/// are in memory or all are spilled. Thread-safe to read.
 struct Blocks {
   std::vector<Bytes> in_memory;
   /// The part of the job's memory limit that `in_memory` takes. Null if nothing is reserved: before
@@ -143,7 +143,7 @@ class BlockWriter {
   Bytes buffer_;
 };
 
-/// Requires: the blocks outlive the reader. Not thread-safe.
+/// Reads blocks in their order. Requires: the blocks outlive the reader. Not thread-safe.
 class BlockReader {
  public:
   explicit BlockReader(const Blocks& blocks) : blocks_(blocks) {}

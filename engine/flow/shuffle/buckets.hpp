@@ -108,9 +108,11 @@ class SortingBuffer {
 template <class R, class Buffer>
 class BucketWriter {
  public:
+  /// Makes `buckets` default-constructed buffers.
   BucketWriter(const Task& task, Part buckets) : task_(task), buffers_(buckets), runs_{0, {}} {
     runs_.lists.resize(buckets);
   }
+  /// Makes `buckets` copies of the buffer `empty`.
   BucketWriter(const Task& task, Part buckets, const Buffer& empty)
       : task_(task), buffers_(buckets, empty), runs_{0, {}} {
     runs_.lists.resize(buckets);

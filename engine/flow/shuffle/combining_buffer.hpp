@@ -28,7 +28,8 @@ class CombiningBuffer {
 
   /// If `is_prompt`, add() combines the record that it gets, so that an exception of `combine`
   /// belongs to this record. Otherwise, add() is faster: records wait until the memory in which
-  /// their keys are searched has come into the cache. Both make the same records and bytes.
+  /// their keys are searched has come into the cache. The records and bytes that take() returns are
+  /// the same in both cases.
   CombiningBuffer(const Combine& combine, bool is_prompt)
       : combine_(&combine), is_prompt_(is_prompt) {}
 
@@ -73,8 +74,8 @@ class CombiningBuffer {
     return grown;
   }
 
-  /// Returns the records in the order of their hashes; those with one hash in the order in which
-  /// their keys came first.
+  /// Returns the records in the order of their hashes. Records with the same hash are in the order
+  /// in which their keys first came.
   [[nodiscard]] BufferedBlocks take() {
     finish();
     slots_.clear();
@@ -99,8 +100,8 @@ class CombiningBuffer {
 
   struct Waiting {
     Record record{};
-    /// By how many bytes a prompt buffer has grown by this record. It reports this as late as a
-    /// buffer that is not prompt, so that each run ends with the same record in both.
+    /// By how many bytes this record has made a prompt buffer grow. The buffer reports this as late
+    /// as one that is not prompt does, so that each run ends with the same record in both cases.
     std::size_t grown = 0;
   };
 

@@ -83,7 +83,7 @@ class MergeReader {
 };
 
 /// Merges groups of consecutive runs into spilled runs until at most `merged_runs_max` are left.
-/// Merges no more runs than that takes, and none if all are in memory. `made` owns the merged runs.
+/// Merges no more runs than necessary, and none if all are in memory. `made` owns the merged runs.
 /// Runs in memory count too, so that one rule bounds both memory and files.
 template <class R, class Order>
 [[nodiscard]] std::vector<const Run<R>*> merge_down(

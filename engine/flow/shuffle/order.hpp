@@ -17,8 +17,8 @@
 
 namespace starling::flow {
 
-/// Returns a number that is never larger for the lesser of two keys, so that most comparisons need
-/// no more than this number.
+/// Returns the rank of a key. The lesser of two keys never has the larger rank, so that most
+/// comparisons need only the ranks.
 template <class K>
 [[nodiscard]] std::uint64_t rank_of(const K& key) noexcept {
   if constexpr (Text<K>) {
@@ -83,7 +83,7 @@ struct WithSortKey {
   static constexpr auto fields(auto& m) { return std::tie(m.key, m.value); }
 };
 
-/// A record that sort_by() sorts by itself.
+/// A record that is its own key for sort_by().
 template <class T>
 struct OwnSortKey {
   T key{};

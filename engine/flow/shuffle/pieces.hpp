@@ -55,7 +55,7 @@ class BucketPieceReader : public PieceReader {
   std::optional<BlockReader> blocks_;
 };
 
-/// Makes the same runs again, in memory or spilled.
+/// Makes the runs again, in memory or spilled, whose bytes a BucketPieceReader has read.
 template <class R>
 class BucketPieceWriter : public PieceWriter {
  public:
@@ -113,6 +113,7 @@ class RecordPieceReader : public PieceReader {
   Output output_;
 };
 
+/// Makes the record again whose bytes a RecordPieceReader has read.
 template <Record T>
 class RecordPieceWriter : public PieceWriter {
  public:
@@ -146,7 +147,7 @@ struct RecordOf<Buckets<R>> {
 
 }  // namespace detail
 
-/// Returns the form in which outputs of type O travel; an empty one if they cannot.
+/// Returns the form in which outputs of type O travel; an empty form if they cannot travel.
 template <class O>
 [[nodiscard]] OutputForm output_form() {
   if constexpr (detail::is_buckets<O>) {

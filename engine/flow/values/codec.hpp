@@ -160,7 +160,7 @@ void put(Bytes& out, const T& value) {
 
 /// The most elements of a vector whose elements take no bytes.
 inline constexpr std::size_t empty_elements_max = std::size_t{1} << 20U;
-/// Values may hold others of the same type to this depth, as the nodes of a tree.
+/// Values may hold values of the same type, as the nodes of a tree do, to this depth.
 inline constexpr std::size_t depth_max = 200;
 
 /// Reads one value from the beginning of `in`, and removes its bytes. Throws DecodeError if `in`

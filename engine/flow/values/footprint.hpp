@@ -8,7 +8,7 @@
 
 namespace starling::flow {
 
-/// Returns the bytes that a record owns outside of itself; of a view, those of its text.
+/// Returns how many bytes a record owns outside of itself. A view counts as if it owned its text.
 template <class T>
 [[nodiscard]] std::size_t owned_bytes(const T& value) {
   if constexpr (Arithmetic<T> || Enumeration<T>) {
@@ -34,7 +34,7 @@ template <class T>
   }
 }
 
-/// Returns the bytes that a record takes: its own and those that it owns.
+/// Returns how many bytes a record takes: its own, and those of owned_bytes().
 template <class T>
 [[nodiscard]] std::size_t footprint(const T& value) {
   return sizeof value + owned_bytes(value);

@@ -27,7 +27,7 @@ concept HashedByUser = requires(const T& value) {
   };
   const std::size_t size = bytes.size();
   if (size >= 8) return load(std::uint64_t{}, 0);
-  // Two words that overlap: a copy of a size that varies would be a loop.
+  // Loads two words that overlap, because a copy whose size varies would be a loop.
   if (size >= 4)
     return load(std::uint32_t{}, 0) | load(std::uint32_t{}, size - 4) << 8 * (size - 4);
   if (size >= 2)
@@ -49,7 +49,7 @@ concept HashedByUser = requires(const T& value) {
 template <class T>
 [[nodiscard]] std::uint64_t hash_of(const T& value) {
   if constexpr (HashedByUser<T>) {
-    return mix(hash_value(value));  // its upper bits choose the part
+    return mix(hash_value(value));  // the upper bits of a hash choose the part
   } else if constexpr (std::floating_point<T>) {
     const double number = value == T{0} ? 0.0 : static_cast<double>(value);
     return mix(std::bit_cast<std::uint64_t>(number));
@@ -71,8 +71,8 @@ template <class T>
   }
 }
 
-/// True if a key has the same hash as one with views in place of its texts: no part of it has a
-/// type that brings a hash of its own (HashedByUser).
+/// True if a key of type K has the same hash as the equal key with views in place of its texts: no
+/// part of K brings a hash of its own (HashedByUser).
 template <class K>
 inline constexpr bool hashes_like_views = !HashedByUser<K>;
 template <class... Ts>

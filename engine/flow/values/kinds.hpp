@@ -112,7 +112,8 @@ consteval bool is_record() {
   else if constexpr (Tuple<T>)
     return all_records<T>;
   else if constexpr (Fielded<T>)
-    return starling::detail::unlisted_fields<T>() == 0;  // another node would not get them
+    // Another node would not get the fields that the list leaves out.
+    return starling::detail::unlisted_fields<T>() == 0;
   else
     return false;
 }

@@ -82,8 +82,9 @@ class TypePrinter {
 
 }  // namespace detail
 
-/// Returns the kind of a record: "(string, vector<i32>)" for a pair of a string and a vector of
-/// int, and "{f64, u8}" for a struct with such fields. Equal texts mean equal layouts of bytes.
+/// Returns the type of a record as text: "(string, vector<i32>)" for a pair of a string and a
+/// vector of int, and "{f64, u8}" for a struct with such fields. Equal texts mean equal layouts of
+/// bytes.
 template <Record T>
 [[nodiscard]] std::string type_name() {
   detail::TypePrinter printer;

@@ -54,8 +54,8 @@ class Sabotage {
   virtual ~Sabotage() = default;
   /// Called when a packet arrives at a node; may change the packet. Returns false to drop it.
   [[nodiscard]] virtual bool on_arrival(ChaosWorld& world, core::Envelope& envelope) = 0;
-  /// Returns the barrier by which the cores decide, instead of the scenario's, by which the checker
-  /// judges them.
+  /// Returns the barrier by which the cores decide, in place of the scenario's barrier. The checker
+  /// judges them by the scenario's barrier.
   [[nodiscard]] virtual barrier::Barrier barrier_of_cores(const barrier::Barrier& of_scenario) {
     return of_scenario;
   }

@@ -138,8 +138,8 @@ FaultBudget ChaosRun::fault_budget() const {
           static_cast<std::size_t>(deaths)};
 }
 
-/// Returns true if a lasting fault may begin: if no other fault is active, and if the nodes that go
-/// on without the others can do so for good.
+/// Returns true if a lasting fault may begin: if no other fault is active, no member joins or
+/// leaves, no range moves, and the nodes that go on without the others can do so for good.
 bool ChaosRun::may_last(const Fault& fault) const {
   if (std::ranges::count(is_active_, true) > 0 || !is_settled()) return false;
   if (fault.kind == Fault::Kind::partition || fault.kind == Fault::Kind::one_way_partition)
@@ -170,7 +170,7 @@ bool ChaosRun::has_lasting_fault() const {
 /// must also satisfy may_last().
 bool ChaosRun::may_begin(const Fault& fault) const {
   if (!scenario_.exceeds_fault_budget && has_lasting_fault())
-    return false;  // the node of this fault may be on the other side
+    return false;  // the job may have gone on without the node of this fault
   const Machine& machine = machines_[fault.node];
   if (fault.kind == Fault::Kind::join) return machine.incarnation == 0;
   if (fault.kind == Fault::Kind::partition || fault.kind == Fault::Kind::one_way_partition)
@@ -190,8 +190,8 @@ bool ChaosRun::may_begin(const Fault& fault) const {
                                           : fault_budget().allows_suspicion(fault.node);
 }
 
-/// Returns true if the node may leave: if enough members with its parts stay, or if it is neither a
-/// worker nor an owner.
+/// Returns true if the node may leave: if enough members with the same parts (worker, owner) stay,
+/// or if the node is neither a worker nor an owner.
 bool ChaosRun::is_dispensable(NodeId node) const {
   const core::Member self = job_.member(node, 1);
   if (!self.works && !self.owns) return true;
@@ -220,9 +220,9 @@ bool ChaosRun::is_wrongly_suspected(NodeId node) const {
   return suspicions_[node] > 0 && suspected_[node] == machines_[node].incarnation;
 }
 
-/// Lets the active suspicions of a node concern its present incarnation, too, once that is a member
-/// and the fault budget allows it: members that join again may be the only two that receive the
-/// state of a range.
+/// Makes the active suspicions of a node concern its present incarnation, too, once this
+/// incarnation is a member and the fault budget allows it. The budget may not allow it: two members
+/// that have joined again may be the only ones that receive the state of a range.
 void ChaosRun::extend_suspicions() {
   for (NodeId node = 0; node < nodes_max; ++node) {
     const core::Incarnation present = machines_[node].incarnation;
@@ -266,7 +266,8 @@ void ChaosRun::detect_failures() {
 
 bool ChaosRun::is_finished() const { return why_not_finished().empty(); }
 
-/// Returns true unless the node is an owner and too few other owners stay to hold all replicas.
+/// Returns true unless the node is an owner, and the other owners that stay are fewer than the
+/// replication factor.
 bool ChaosRun::may_leave(NodeId id) const {
   const core::Configuration& latest = *checker_.latest();
   const auto* self = latest.find(id);

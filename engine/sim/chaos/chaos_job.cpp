@@ -20,14 +20,14 @@ void merge(const core::MergeTarget& target, std::span<double> value,
     value[i] = is_order ? std::fmod(31 * value[i] + update[i], 1'000'003) : value[i] + update[i];
 }
 
-/// Adds updates.
+/// Applies an update to a parameter, `counts` or `order`: adds it.
 void add(const core::MergeTarget&, std::span<double> value, std::span<const double> update) {
   std::ranges::transform(value, update, value.begin(), std::plus<>{});
 }
 
 /// Applies updates with momentum, so that the result shows their order. Adds every update with
-/// weight 1, so that counts are exact; adds the weight that it should have had to the last element
-/// of `order`, so that owners that weigh an update differently differ there.
+/// weight 1, so that counts are exact. Adds 64 times the weight that was asked for to the last
+/// element of `order`, so that owners that weigh an update differently differ there.
 class MomentumApplier final : public core::Applier {
  public:
   [[nodiscard]] std::size_t element_bytes() const noexcept override {
@@ -82,7 +82,8 @@ class StateApplier final : public core::Applier {
 };
 
 /// Adds updates to the counts. Its weight() is 1 / workers: GossipExchange multiplies it by the
-/// number of workers, so each update is added to the numerator with weight 1.
+/// number of workers, so each update is added to the push-sum numerator with weight 1.
+/// LeaderExchange chooses the weight 1 itself.
 class CountingApplier final : public core::Applier {
  public:
   [[nodiscard]] std::size_t element_bytes() const noexcept override {

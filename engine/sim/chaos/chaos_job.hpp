@@ -29,13 +29,13 @@ class ChaosJob {
   /// Returns the plan of every step: it reads all ranges.
   [[nodiscard]] const std::vector<core::RangeRows>& plan() const noexcept { return plan_; }
 
-  /// Returns the update of the step after `step`, which has `samples` samples, of the incarnation
-  /// with index `incarnation_index`. In every range it adds 1 to the incarnation's count of steps,
-  /// and the step's number to its sum of steps. It also changes the last row of the range, which
-  /// depends on the order of all updates.
+  /// Returns the update of `samples` samples that the incarnation with index `incarnation_index`
+  /// computes in the step after `step`. In every range, the update adds 1 to the incarnation's
+  /// count of steps, and the step's number to the incarnation's sum of steps. It also changes the
+  /// last row of the range, which depends on the order of all updates.
   [[nodiscard]] core::Update update(std::size_t incarnation_index, core::Step step,
                                     std::size_t samples) const;
-  /// The buckets in which workers give their updates; empty if they give whole ones.
+  /// The buckets in which workers hand over an update; empty if they hand over whole updates only.
   [[nodiscard]] const std::vector<core::Bucket>& buckets() const noexcept { return buckets_; }
   /// Returns the parts of update(incarnation_index, step, samples) from the first range of bucket
   /// `bucket` on.

@@ -229,8 +229,8 @@ void ChaosRun::execute(NodeId id, const core::Compute& compute) {
       static_cast<double>(scenario_.compute.count()) * (id == 0 ? scenario_.straggling : 1));
 }
 
-/// Lets the worker hand in the gradient of a random part of its batch, soon, unless it has just
-/// handed in the whole.
+/// Makes the worker hand in, soon, the gradient of a random part of its batch, unless it has just
+/// handed in that of the whole batch.
 void ChaosRun::execute(NodeId id, const core::HandInNow& hand_in) {
   Machine& machine = machines_[id];
   const std::size_t samples =
@@ -240,8 +240,8 @@ void ChaosRun::execute(NodeId id, const core::HandInNow& hand_in) {
   schedule_update(id, hand_in.step, static_cast<double>(scenario_.compute.count()) / 8);
 }
 
-/// Schedules the update of the step after `step`, in place of one that is scheduled already, and
-/// parts of it before.
+/// Schedules the update of the step after `step`, in place of an update that is scheduled already,
+/// and, at earlier times, some of its parts.
 void ChaosRun::schedule_update(NodeId id, core::Step step, double mean_time) {
   Machine& machine = machines_[id];
   const Time duration{static_cast<Time::rep>(machine.random.exponential(mean_time))};

@@ -31,7 +31,9 @@ struct Event {
     start,
     packet,
     timer,
+    /// The result of a Plan comes.
     plan,
+    /// Some parts of the update of a Compute come, or the whole update.
     parts,
     update,
     /// A Sabotage's message arrives.
@@ -42,15 +44,18 @@ struct Event {
     crash,
     /// A new incarnation of an excluded member begins.
     rejoin,
+    /// Every member checks which others are silent.
     detect_failures
   };
   Kind kind = Kind::detect_failures;
   NodeId node = 0;
   /// The only incarnation of the node that the event reaches; 0 for any.
   core::Incarnation incarnation = 0;
-  /// timer: its key; fault and fault_ends: the fault's index; forged_message: 1 if the checker
-  /// counts it as sent by its sender.
+  /// timer: its key; fault and fault_ends: the fault's index; parts and update: the number of the
+  /// computation (Machine::computation); forged_message: 1 if the checker counts it as sent by its
+  /// sender.
   core::TimerKey key = 0;
+  /// plan, parts and update: the step of the Plan or Compute.
   core::Step step = 0;
   /// parts: the last bucket of which the worker has the parts.
   std::uint32_t bucket = 0;
@@ -150,7 +155,7 @@ class ChaosRun : public ChaosWorld {
   void execute(NodeId id, const core::HandInNow& hand_in);
   void schedule_update(NodeId id, core::Step step, double mean_time);
   void execute(NodeId, const core::Done&) {}
-  /// Jobs on several nodes have neither of these effects.
+  /// Jobs on several nodes have neither of the next two effects.
   void execute(NodeId, const core::LocalMessage&) { STARLING_CHECK(false); }
   void execute(NodeId, const core::ObservedState&) { STARLING_CHECK(false); }
   void execute(NodeId, const core::MemberAnswer&) {}

@@ -121,7 +121,8 @@ class ElasticOracle final : public OwnersOracle<core::ElasticExchange> {
 
 // --- copies of the whole model ------------------------------------------------------------------
 
-/// The part of the oracle that is the same for each such exchange E.
+/// The part of the oracle that is the same for each exchange E whose workers have copies of the
+/// whole model.
 template <class E>
 class WholeModelsOracle : public ExchangeOracle {
  public:
@@ -203,8 +204,8 @@ class GossipOracle final : public OwnModelsOracle<core::GossipExchange> {
   double weight(const MemberCore& member, RangeId range) const override {
     return exchange(member).has_copy(range) ? exchange(member).weight(range) : 0;
   }
-  /// In the end, the first worker has the push-sum weight of all; another one that still has some
-  /// is behind.
+  /// In the end, the first worker has the push-sum weight of all workers. Another worker that still
+  /// has some weight is behind.
   bool is_behind(const MemberCore& member, const MemberCore& first, RangeId range) const override {
     return !exchange(member).has_copy(range) || exchange(member).is_sending() ||
            (&member != &first && weight(member, range) > 0);
@@ -235,7 +236,8 @@ class LeaderOracle final : public OwnModelsOracle<core::LeaderExchange> {
 
 // --- allreduce and average ----------------------------------------------------------------------
 
-/// The part of the oracle that is the same for both: copies are equal after each round.
+/// The part of the oracle that is the same for allreduce and average: copies are equal after each
+/// round.
 template <class E>
 class RoundsOracle : public WholeModelsOracle<E> {
  public:
@@ -298,8 +300,8 @@ class AllreduceOracle final : public RoundsOracle<core::AllreduceExchange> {
     return core::OptimizerShards{configuration}.keeps_state(
         static_cast<core::OptimizerShards::Rank>(place - workers.begin()), range);
   }
-  /// All workers apply the same sums, so all that keep a range's optimizer state have the same. The
-  /// chaos job (chaos_job.cpp) makes this state equal to the values.
+  /// All workers apply the same sums, so all workers that keep the optimizer state of a range have
+  /// the same state. The chaos job (chaos_job.cpp) makes this state equal to the values.
   std::string_view difference(const core::MemberCore& a, const core::MemberCore& b,
                               core::RangeId range) const override {
     const core::RangeState x = exchange(a).state(range);

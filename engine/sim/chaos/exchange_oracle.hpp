@@ -14,7 +14,7 @@
 
 namespace starling::sim {
 
-/// Immutable; thread-safe. The functions with a core require that it is a member.
+/// Immutable; thread-safe. The functions that take a MemberCore require that its state is `member`.
 class ExchangeOracle {
  public:
   using MemberCore = core::MemberCore;
@@ -45,8 +45,8 @@ class ExchangeOracle {
   [[nodiscard]] virtual bool has_whole_updates() const { return true; }
   /// True if holders mix their elements by push-sum, so only the sums over all holders are known.
   [[nodiscard]] virtual bool has_push_sums() const { return false; }
-  /// True if each holder's elements are a mean of those of workers: then it has no more updates of
-  /// an incarnation than its worker has made.
+  /// True if each holder's elements are a mean of those of workers: then a holder has no more
+  /// updates of an incarnation than the incarnation's worker has made.
   [[nodiscard]] virtual bool has_means() const { return false; }
   /// Returns how many of a worker's last steps that count may be missing from the copies of others;
   /// if the worker dies, they may be missing for ever.
@@ -54,8 +54,8 @@ class ExchangeOracle {
   /// If has_whole_updates() is false: returns the step up to which the holders have the updates of
   /// the member's worker, as far as the member knows.
   [[nodiscard]] virtual core::Step step_written(const MemberCore&) const { return 0; }
-  /// Returns how many steps of a worker may be lost for ever if it dies, including the step that it
-  /// was making.
+  /// Returns how many steps of a worker may be lost for ever if the worker dies, including the step
+  /// that it was making.
   [[nodiscard]] virtual core::Step steps_lost() const { return steps_ahead() + 1; }
   /// Returns how many of a worker's own last steps may be missing from the model that the worker
   /// reads.
@@ -85,7 +85,7 @@ class ExchangeOracle {
                                                     core::RangeId range) const = 0;
 };
 
-/// Returns the oracle of an exchange. Requires: it has one.
+/// Returns the oracle of an exchange. Requires: the exchange has an oracle.
 [[nodiscard]] std::unique_ptr<const ExchangeOracle> make_oracle(std::string_view exchange);
 
 }  // namespace starling::sim

@@ -112,10 +112,10 @@ bool FaultBudget::ranges_survive_partition(NodeSet group, NodeSet without) const
 
 /// Returns true if a node on `side` and not in `without` is healthy, keeps all updates of `range`
 /// and has the optimizer's state for the range, and if the range goes on having such a node: a node
-/// drops the state when those that are to have it in its configuration have got it. While a range
-/// moves, it has more owners than the replication factor. The next configuration keeps only as many
-/// of them, and may keep owners that have failed if no member suspects them yet; so fewer owners
-/// than the replication factor may have failed.
+/// drops the state once the nodes that its configuration names for this state have received it.
+/// While a range moves, it has more owners than the replication factor. The next configuration
+/// keeps only as many owners as this factor, and may keep owners that have failed if no member
+/// suspects them yet. So the number of failed owners must be below the replication factor.
 bool FaultBudget::has_safe_owner(core::RangeId range, NodeSet side, NodeSet without) const {
   const auto runs = [&](const core::RangeOwner& owner) {
     return contains(side & ~without, owner.id) && is_healthy(owner.id, side);

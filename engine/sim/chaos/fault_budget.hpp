@@ -41,19 +41,19 @@ class FaultBudget {
   [[nodiscard]] bool allows_suspicion(NodeId node) const {
     return ranges_survive_without(set_of(node));
   }
-  /// Returns true if it allows such a fault of `node` and then one of `other`.
+  /// Returns true if the budget allows such a fault of `node` and then one of `other`.
   [[nodiscard]] bool allows_suspicion(NodeId node, NodeId other) const {
     return ranges_survive_without(set_of(node) | set_of(other));
   }
-  /// Returns true if it allows the process of `node` to end.
+  /// Returns true if the budget allows the process of `node` to end.
   [[nodiscard]] bool allows_death(NodeId node) const {
     return ranges_survive_without(set_of(node)) && councils_survive_without(set_of(node));
   }
-  /// Returns true if it allows a partition of the nodes in `group` from the others, in one
+  /// Returns true if the budget allows a partition of the nodes in `group` from the others, in one
   /// direction or both.
   [[nodiscard]] bool allows_partition(NodeSet group) const;
-  /// Returns true if it allows this partition to last so long that one side goes on without the
-  /// other for good.
+  /// Returns true if the budget allows this partition to last so long that one side goes on without
+  /// the other for good.
   [[nodiscard]] bool allows_lasting_partition(NodeSet group) const;
 
  private:

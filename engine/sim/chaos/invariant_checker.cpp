@@ -95,8 +95,8 @@ void InvariantChecker::on_configuration(NodeState& node_state) {
     report_violation("two configurations of epoch " + std::to_string(adopted->epoch));
 }
 
-/// Returns true if a worker of another node has begun and not ended. Does not count a worker that
-/// answered that it had not begun when the node's own worker last asked it.
+/// Returns true if a worker of another node has begun and not ended. Does not count a worker whose
+/// answer in the last draw of the node's own worker said that it had not begun.
 bool InvariantChecker::is_other_running(NodeId id, const core::Configuration& configuration) const {
   const auto said_not_begun = [&](const AskedWorker& asked) {
     return asked.answer && asked.answer->step == core::not_begun;

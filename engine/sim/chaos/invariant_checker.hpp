@@ -9,7 +9,7 @@
 /// * each configuration epoch has one configuration; only the primary of a range, in the epoch of
 ///   its present owners (Ownership::owner_epoch), acknowledges and forwards pushes, and only the
 ///   primary in the present epoch answers reads;
-/// * every full owner of a range has all its acknowledged updates, and holds none twice;
+/// * every full owner of a range has all acknowledged updates of the range, each of them once;
 /// * no worker reports a higher step than its own, or, once it has begun, that it has not begun;
 /// * no worker passes a barrier against its rule, as checked by the true steps of all drawn
 ///   workers; if a coordinator keeps the steps, no worker passes without the permission of the
@@ -234,7 +234,7 @@ class InvariantChecker {
   /// in the range.
   void expect_primary(NodeId id, core::RangeId range, core::Epoch owner_epoch, const char* action);
   /// Returns the epoch that the node knew before the event in which its worker passed the barrier:
-  /// before its last event or, if the worker was held, before it was held.
+  /// before the node's last event or, if the worker was held, before the worker was held.
   [[nodiscard]] static core::Epoch epoch_of_pass(const NodeState& node_state);
   /// Returns true if this incarnation was the coordinator in one of the configurations that the
   /// node has known since epoch_of_pass().
@@ -243,8 +243,8 @@ class InvariantChecker {
   /// Checks, without a coordinator, that the worker's draw lets it pass the barrier at `step`.
   void check_pass(NodeId id, core::Step step);
   void see_all(NodeId id);
-  /// Checks the same for a rule that decides by paces: the worker is in a run, or its draw lets it
-  /// pass.
+  /// Does the work of check_pass() for a rule that decides by paces: checks that the worker is in a
+  /// run, or that its draw lets it pass.
   void check_pass_by_paces(NodeId id, core::Step step);
   /// Returns why the worker may not pass by the paces that it has seen in its draw; empty if it
   /// may.

@@ -48,10 +48,11 @@ class SampleChecker {
   /// Returns a dealer that knows the options of the job's deals and, of the deals, only the first.
   [[nodiscard]] const core::Dealer& dealer() const noexcept { return dealer_; }
 
-  /// Describes a sample that was taken twice, or that nobody took although nobody has died; empty
-  /// if there is none. `held` has, by incarnation index, the number of steps of which an owner
-  /// holds the update, `deal` is the last deal, and `taken` what its workers have taken. `ended` is
-  /// the number of incarnations that died or were excluded while their worker was running.
+  /// Describes a sample that was taken twice. If there is none, says how many samples were lost if
+  /// these are more than a batch for each of the `ended` incarnations, which died or were excluded
+  /// while their worker was running. Otherwise returns an empty text. `held` has, by incarnation
+  /// index, the number of steps of which an owner holds the update. `deal` is the last deal, and
+  /// `taken` is what its workers have taken.
   [[nodiscard]] std::string why_not_once(const std::vector<core::Step>& held,
                                          const core::Deal& deal,
                                          const std::vector<models::Taken>& taken,

@@ -22,7 +22,7 @@ Time draw_time(Random& random, Time least, Time most) {
 /// Truncates a time to whole microseconds, so that files stay readable.
 Time truncated(Time time) { return std::chrono::duration_cast<std::chrono::microseconds>(time); }
 
-/// Draws the options of a rule.
+/// Draws the options of a rule, but sets its staleness, if it has one, to `staleness`.
 void draw_options(Random& random, barrier::AnyRule& any_rule, core::Step staleness) {
   std::visit(
       [&](auto& rule) {
@@ -324,7 +324,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   if (core::exchange_type(scenario.exchange).is_barrier) scenario.barrier = {barrier::Bsp{}};
   if (!scenario.has_coordinator() && scenario.barrier.sample)
     scenario.barrier.weighting = draw_weighting(seed);
-  // The draw is from another stream, for the same reason.
+  // Draws from another stream, so that seeds draw all else as they would without a cache.
   scenario.cache = core::check_cache(scenario.exchange, scenario.mode, scenario.barrier).ok() &&
                    Random::stream(seed, 5).below(2) == 0;
   auto next_new_node = static_cast<NodeId>(scenario.initial_nodes());

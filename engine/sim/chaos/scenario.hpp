@@ -18,7 +18,8 @@ namespace starling::sim {
 /// A set of nodes: bit i stands for node i.
 using NodeSet = std::uint64_t;
 
-/// A change in the run: a fault or, although they are none, a member that joins or leaves.
+/// A change in the run: a fault, or a member that joins or leaves. The code calls all of them
+/// faults.
 struct Fault {
   enum class Kind {
     /// The process ends in the middle of an event. A new incarnation joins after `lasts`, unless
@@ -47,7 +48,7 @@ struct Fault {
   NodeId node = 0;
   /// When the fault begins, from the start of the run.
   Time at{};
-  /// How long the fault lasts.
+  /// How long the fault lasts; 0 for `join` and `leave`.
   Time lasts{};
   /// crash: the process ends after this many effects of an event, or after all of them if the event
   /// has fewer.
@@ -88,6 +89,8 @@ struct Scenario {
   std::uint32_t servers = 0;
   std::uint32_t ranges = 4;
   std::uint32_t replication_factor = 2;
+  /// The steps of each worker. In half of the scenarios, a number of epochs of about as many steps
+  /// ends the workers instead (ChaosJob::deal()).
   core::Step steps = 12;
   /// The shares of packets that are lost, duplicated and reordered, as in LinkOptions.
   double loss = 0;
@@ -109,9 +112,9 @@ struct Scenario {
   [[nodiscard]] std::uint32_t initial_nodes() const {
     return workers + servers + (has_coordinator() ? 1U : 0U);
   }
-  /// Returns the node of the first coordinator. If it ends, a member that has joined and is neither
-  /// a worker nor an owner succeeds it or, if there is none, the lowest of the other nodes.
-  /// Requires: has_coordinator().
+  /// Returns the node of the first coordinator. If this coordinator ends, its successor is a member
+  /// that has joined and is neither a worker nor an owner or, if there is none, the lowest of the
+  /// other nodes. Requires: has_coordinator().
   [[nodiscard]] NodeId coordinator() const { return workers + servers; }
 
   bool operator==(const Scenario&) const = default;
@@ -137,8 +140,9 @@ inline constexpr std::uint32_t nodes_max = 24;
 /// so that a text that was cut off is an error. `#` begins a comment.
 [[nodiscard]] std::string print(const Scenario& scenario);
 
-/// Parses a scenario. Returns an error that names the line if the text is incomplete, has an
-/// unknown key, or describes a run that would take too long.
+/// Parses a scenario. Returns an Error if the text is incomplete, has an unknown key or a bad
+/// value, or describes a run that would take too long. The Error names the line if it is about one
+/// line.
 [[nodiscard]] Result<Scenario> parse_scenario(std::string_view text);
 
 }  // namespace starling::sim

@@ -1,4 +1,5 @@
-/// The leader exchange in the simulation of steps, which has no losses: who leads is random.
+/// The leader exchange in the simulation of steps, which computes no loss: the leader is drawn at
+/// random.
 #pragma once
 
 #include <vector>
@@ -10,8 +11,8 @@ namespace starling::sim {
 
 /// At each step after which workers move, a leader is drawn from each group or, each `global_every`
 /// steps, from all workers. The others of its group, or all others, copy its model. A worker goes
-/// on once it has the model, and its report of the loss has been answered: all reports of a step
-/// take one round trip together.
+/// on once it has the model, and its report of the loss has been answered. Each worker sends
+/// one report, which stands for its reports to all others, because these travel at the same time.
 class LeaderSteps final : public MessageExchange {
  public:
   LeaderSteps(const ExchangeStepOptions& options, const core::LeaderSettings& settings,
@@ -28,7 +29,7 @@ class LeaderSteps final : public MessageExchange {
 
   core::LeaderSettings settings_;
   std::uint64_t seed_;
-  /// By worker: the answers that it awaits.
+  /// By worker: the number of answers that it awaits.
   std::vector<std::uint8_t> awaited_;
 };
 

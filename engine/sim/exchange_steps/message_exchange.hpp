@@ -24,6 +24,7 @@ class MessageExchange : public StepExchange {
     double bytes = 0;
     /// The kind of the message; the exchange defines the kinds.
     std::uint8_t kind = 0;
+    /// Gossip only: the step of a push, the weight that the push carries, and the sender's number.
     Step step = 0;
     double weight = 0;
     double value = 0;
@@ -50,10 +51,10 @@ class MessageExchange : public StepExchange {
 
   ExchangeStepOptions options_;
   Random latency_random_;
-  /// By member: when its port is free.
+  /// By member: when its port is free to send, and to receive.
   std::vector<Time> sends_until_;
   std::vector<Time> receives_until_;
-  /// The messages that have not arrived, and the positions that hold none.
+  /// The messages that have not arrived, and the positions in in_flight_ that hold none.
   std::vector<InFlight> in_flight_;
   std::vector<std::uint32_t> free_;
   double bytes_ = 0;

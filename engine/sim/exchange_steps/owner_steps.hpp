@@ -10,8 +10,8 @@
 namespace starling::sim {
 
 /// Each owner has an equal part of the model. A worker asks all owners at once; it pushes first to
-/// the owner behind its own number, then to the next one, so that not all push to the same one
-/// first. An owner takes no time to apply a push.
+/// the owner whose number follows its own, then to the next one, so that not all push to the same
+/// one first. An owner takes no time to apply a push.
 class OwnerSteps final : public MessageExchange {
  public:
   /// If `every` is above 0, this is the elastic exchange, which pulls and pushes after each `every`
@@ -32,7 +32,9 @@ class OwnerSteps final : public MessageExchange {
  private:
   enum Kind : std::uint8_t { pull, values, push, received };
   struct Worker {
+    /// The number of pulls and pushes that no owner has answered yet.
     std::size_t unanswered = 0;
+    /// Elastic only: true while the worker pulls in order to push after that.
     bool pushes_next = false;
   };
 

@@ -36,10 +36,11 @@ class StepExchange {
 
   /// The worker wants the model for a step. Returns true if it can compute at once.
   virtual bool read(MemberId worker, Step step, Time now) = 0;
-  /// The worker has computed the update of a step. Returns true if it counts at once.
+  /// The worker has computed the update of a step. Returns true if the update counts at once.
   virtual bool write(MemberId worker, Step step, Time now) = 0;
+  /// The time of a Wake with this id has come.
   virtual void wake(std::uint32_t id, Time now) = 0;
-  /// Returns all figures but the share of time.
+  /// Returns all figures but waiting_share, which the caller computes.
   [[nodiscard]] virtual ExchangeFigures figures() const = 0;
 
   Effects effects;

@@ -196,7 +196,7 @@ void SumClock::run(std::span<double> times) {
     for (std::size_t i = 0; i < members_; ++i) times[i] = std::max(times[i], ready(lane, i));
 }
 
-/// The messages read what was there before the round.
+/// Each message carries what its sender had before the round, so arrivals are stored after all.
 void SumClock::run(const Messages& messages) {
   const double time = port_time(messages.share);
   arrivals_.clear();

@@ -5,14 +5,15 @@
 /// the size of a message divided by the bandwidth. The message begins to leave once the sender has
 /// received all that goes into it, and the sender's port is free; the port is free again after t.
 /// The message begins to arrive one latency after it began to leave. It has arrived t after that,
-/// and at the earliest t after the message before it. A port sends and receives messages in the
-/// order of the schedule, also those of successive sums; those of one round first to the member
-/// that follows, then to the one behind it, and so on.
+/// and at the earliest t after the message before it has arrived. A port sends and receives
+/// messages in the order of the schedule, also those of successive sums. It sends the messages of
+/// one round first to the member that follows, then to the next member after that, and so on.
 ///
 /// This is exact, and simulates no message, where all ports are alike:
 /// - In each half of a ring, member i begins to send its message m (from 0) at m t + the maximum,
-///   over 0 <= k <= m, of x(i - k) + k latency: x(j) is when member j begins its first one, and the
-///   message has come over k hops, each of which adds the latency to the time of the port.
+///   over 0 <= k <= m, of x(i - k) + k latency. Here x(j) is when member j begins to send its first
+///   message. From member i - k the data has come over k hops, each of which adds the latency to
+///   the time t of the port.
 /// - Among b members that all send to each other, member i has received the b - 1 messages at
 ///   latency + (b - 1) t + the maximum of x(j) over j != i.
 #pragma once
@@ -61,11 +62,13 @@ class SumClock {
   /// A round of single messages.
   struct Messages {
     std::vector<Pair> pairs;
+    /// The part of the vector (lanes_) to which the messages belong.
     std::size_t lane = 0;
+    /// The share of the vector that each message carries.
     double share = 1;
   };
   /// Groups of members whose numbers differ only in one digit, which is i / unit % base for member
-  /// i. All members of a group send to each other.
+  /// i. All members of a group send to each other. `lane` and `share` are as in Messages.
   struct AllToAll {
     std::size_t members;
     std::size_t base;
@@ -88,8 +91,8 @@ class SumClock {
   void add(const collective::Parts&);
   void add(const collective::Groups& groups);
   void add(const collective::BCube& cube);
-  /// Adds the rounds of another algorithm. All others have few chunks, so that their schedules are
-  /// small.
+  /// Adds the rounds of an algorithm that no overload above takes. All these algorithms have few
+  /// chunks, so their schedules are small.
   template <class A>
   void add(const A& algorithm);
   void add_rounds(const collective::Schedule& reduce);

@@ -91,8 +91,8 @@ bool SumExchange::write(MemberId worker, Step step, Time now) {
   return false;
 }
 
-/// The update counts once the worker takes part with it in a sum, which it does when it has the sum
-/// before.
+/// The update counts as soon as the worker takes part in a sum with it. The worker takes part when
+/// it has the result of the sum before.
 bool SumExchange::write_overlapped(MemberId worker, Time now) {
   if (takes_part_[worker]) {
     ahead_[worker] = in_ns(now);

@@ -16,9 +16,9 @@ struct SumSettings {
   bool overlaps = false;
   /// core::RoundExchangeOptions::shards_optimizer.
   bool shards_optimizer = false;
-  /// The number of buckets of an update, all of the same size. A bucket is there when
-  /// share_of_time() (early_parts.hpp) says. The simulation of steps knows no model, so there is
-  /// one bucket if the job names no number.
+  /// The number of buckets of an update, all of the same size. A worker has the parts of a bucket
+  /// when share_of_time() (early_parts.hpp) says. The simulation of steps knows no model, so there
+  /// is one bucket if the job names no number.
   std::size_t buckets = 1;
 };
 
@@ -54,6 +54,7 @@ class SumExchange final : public StepExchange {
   std::vector<double> finished_;
   /// Buckets only, by worker: when it began to compute its update.
   std::vector<double> computes_from_;
+  /// How many workers take part in the sum in progress.
   std::size_t taking_part_ = 0;
   /// Overlap only, by worker: true if it takes part in the sum in progress; and when it has
   /// computed its next update meanwhile, which waits for that sum.

@@ -62,8 +62,8 @@ struct ProtocolOptions {
   /// the samples. If workers hand in early, the time for a whole batch; each sample takes an equal
   /// part of it.
   Distribution step_time{laws::Exponential{std::chrono::milliseconds{100}}};
-  /// If it is set, it returns the time of each step, above 0, in place of `step_time`. It is called
-  /// when a step begins, with the number of steps that the worker has finished.
+  /// If this function is set, it returns the time of each step, above 0, in place of `step_time`.
+  /// It is called when a step begins, with the number of steps that the worker has finished.
   std::function<Time(MemberId worker, Step finished)> step_time_of = {};
   /// A factor of the step time for each worker; empty: 1 for all.
   std::vector<double> slowness = {};
@@ -217,8 +217,9 @@ class Protocol {
   }
   struct Node {
     std::unique_ptr<core::MemberCore> core;
+    /// The member's own random numbers.
     Random random;
-    /// The times of a worker's steps are drawn from this.
+    /// Draws the times of the worker's steps.
     Random step_random;
     bool is_dead = false;
     Time frozen_until{};
@@ -258,7 +259,7 @@ class Protocol {
   struct UpdateDue {
     MemberId at;
     core::Compute compute;
-    /// Node::computations.
+    /// The value of Node::computations when the step began.
     std::uint64_t computation = 0;
   };
   /// The parts of a bucket, and of all ranges behind it, are due: the ranges from `first` on.
@@ -330,7 +331,7 @@ class Protocol {
   Absences absences_;
   Queue<Event> queue_;
   Network network_;
-  /// The times at which members suspect dead ones are drawn from this.
+  /// Draws the times after which members suspect a dead member.
   Random suspicion_random_;
   std::vector<Node> nodes_;
   /// By sender, receiver and class: the highest sequence number of a packet so far.
@@ -343,6 +344,7 @@ class Protocol {
   /// If workers hand in early: by sample, when it was last in an update.
   std::vector<Time> visited_at_;
   Time longest_gap_{};
+  /// Scratch memory of count_visits().
   std::vector<models::DealtSample> visits_;
   TrafficByKind traffic_{};
   std::vector<ProtocolPoint> curve_;

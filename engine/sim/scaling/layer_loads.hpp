@@ -29,15 +29,16 @@ struct LayerLoad {
   double inputs = 0;
 
   /// Returns the floating-point operations of one pass over one sample. A step has three such
-  /// passes: the outputs, the gradient by the inputs, and the gradient by the weights.
+  /// passes: the outputs, and the gradients with respect to the inputs and to the weights.
   [[nodiscard]] double pass_flops() const { return 2 * weights * positions; }
   /// Returns the operations of a step on one sample for each byte that a node sends or receives, if
-  /// every node has the whole layer and its sends and receives overlap fully: 1.5 ow oh, of numbers
-  /// of four bytes (section 3.1).
+  /// every node has the whole layer and its sends and receives overlap fully. With numbers of four
+  /// bytes, this is about 1.5 ow oh (section 3.1).
   [[nodiscard]] double flops_per_byte() const { return 3 * pass_flops() / (4 * parameters); }
 };
 
 /// Returns the layers with parameters, from the input to the output. Errors name the layer.
+/// Refuses nets without matrix products, which would take no time.
 /// Requires: `net.input` is not empty.
 [[nodiscard]] Result<std::vector<LayerLoad>> layer_loads(const models::NetDescription& net);
 

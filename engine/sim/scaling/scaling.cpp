@@ -64,7 +64,7 @@ class Port {
 
   /// Records that the exchange can begin now and needs the port for `seconds`.
   void begin(std::size_t exchange, double seconds) { remaining_[exchange] = seconds; }
-  /// Lets time pass.
+  /// Carries the waiting exchanges for `seconds`.
   void pass(double seconds) {
     for (double& left : remaining_) {
       const double spent = std::min(left, seconds);
@@ -114,7 +114,7 @@ StepTime predict(const Job& job, std::span<const LayerPlan> plans) {
     time.seconds += seconds;
     time.compute_seconds += seconds;
   };
-  // Meanwhile the node computes nothing, and the other exchanges wait.
+  // During such an exchange the node computes nothing, and the other exchanges wait.
   const auto exchange = [&](const Exchange& blocking) { time.seconds += blocking.seconds; };
   for (std::size_t l = plans.size(); l-- > 0;) {
     compute(plans[l].pass_seconds);

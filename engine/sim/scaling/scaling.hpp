@@ -3,13 +3,13 @@
 ///
 /// The step is bulk-synchronous. A batch is divided among the nodes. A layer is either whole on
 /// each node, or the nodes form groups, and each node of a group has a part of the layer's output
-/// features (hybrid parallelism). After a layer's gradient by the weights is computed, the nodes
-/// that have the same part of it sum it by part-reduce and part-broadcast, while they compute the
-/// layers below. The next step's pass through the layer waits for that. A layer that is divided in
-/// a group first gathers its inputs from the group, and afterwards sums the gradient by its inputs
-/// over it; meanwhile nothing is computed.
-/// Source: Das et al. 2016, "Distributed Deep Learning Using Synchronous Stochastic Gradient
-/// Descent" (PCL-DNN, arXiv 1602.06709), section 3.
+/// features (hybrid parallelism). After a layer's gradient with respect to the weights is computed,
+/// the nodes that have the same part of it sum it by part-reduce and part-broadcast, while they
+/// compute the layers below. The next step's pass through the layer waits for that. A layer that is
+/// divided in a group first gathers its inputs from the group, and afterwards sums the gradient
+/// with respect to its inputs over the group; meanwhile nothing is computed. Source: Das et al.
+/// 2016, "Distributed Deep Learning Using Synchronous Stochastic Gradient Descent" (PCL-DNN, arXiv
+/// 1602.06709), section 3.
 #pragma once
 
 #include <cstddef>
@@ -51,9 +51,9 @@ struct Exchange {
   std::size_t members = 1;
   /// The size of each member's vector.
   double bytes = 0;
-  /// The pieces into which each of its chunks is cut.
+  /// The number of slices into which each chunk of the vector is cut.
   std::size_t slices = 1;
-  /// How long it takes by the model, if nothing else uses the ports.
+  /// How long the collective takes by the model, if nothing else uses the ports.
   double seconds = 0;
 };
 
@@ -63,10 +63,10 @@ struct LayerPlan {
   std::size_t groups = 1;
   /// How long a node computes one pass.
   double pass_seconds = 0;
-  /// The all-reduce of the gradient by the weights, among the groups.
+  /// The all-reduce of the gradient with respect to the weights, among the groups.
   Exchange gradient;
-  /// In a group: the all-gather of the inputs; the reduce-scatter of the gradient by them is as
-  /// large.
+  /// In a group: the all-gather of the inputs; the reduce-scatter of the gradient with respect to
+  /// them is as large.
   Exchange activations;
 };
 
@@ -83,7 +83,7 @@ struct LayerPlan {
 
 struct StepTime {
   double seconds = 0;
-  /// The part of it in which a node computes.
+  /// The part of `seconds` in which a node computes.
   double compute_seconds = 0;
 };
 

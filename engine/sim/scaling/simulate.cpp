@@ -39,6 +39,7 @@ struct Slice {
 struct Participant {
   std::size_t node = 0;
   bool has_begun = false;
+  /// The number of slices of which instructions are left.
   std::size_t unfinished = 0;
   /// By chunk and slice.
   std::vector<Slice> slices = {};
@@ -68,9 +69,11 @@ struct Node {
   std::vector<Activity> activities = {};
   std::size_t next = 0;
   bool is_computing = false;
+  /// By step: when the node ended it, in seconds.
   std::vector<double> steps_ended_at = {};
   // The port.
   bool is_sending = false;
+  /// The time, in seconds, at which the port has received everything that was sent to it so far.
   double receives_until = 0;
   /// By priority, then in the order in which the messages were queued.
   std::map<std::pair<std::size_t, std::uint64_t>, Message> queue = {};
@@ -137,8 +140,8 @@ class Simulation {
       nodes_[runs_[run].participants[rank].node].activities.push_back({kind, 0, run, rank});
   }
 
-  /// Adds a run in which the nodes `first`, `first` + `stride`, ... take part. To begin it is the
-  /// next activity of each of these nodes.
+  /// Adds a run in which the nodes `first`, `first` + `stride`, ... take part. Each of these nodes
+  /// begins the run as its next activity.
   std::size_t add_run(Operation operation, const Exchange& exchange, std::size_t first,
                       std::size_t stride, std::size_t priority) {
     auto& programs = programs_[{operation, exchange.members}];

@@ -94,16 +94,16 @@ class StepDraws {
   struct PacedWorker {
     barrier::Pace pace;
     Time step_began_at{};
-    /// The step at which its run ends; 0 if it was in none yet.
+    /// The step at which the worker's last run ends; 0 if it has had no run.
     Step run_end = 0;
   };
 
   void record_push(MemberId worker, Time now, Step step);
   void pick(MemberId worker, std::span<const Step> steps, Time now, Random& random);
   void await_silent(MemberId worker, std::span<const Step> steps, Time now, DrawResult& result);
-  /// The worker that draws sees that `other` is at `step`.
+  /// Records for the draw of `worker` that `other` is at `step`.
   void see(MemberId worker, MemberId other, Step step);
-  /// A drawn worker has not answered in time.
+  /// Records that a drawn worker has not answered in time: it counts as at step 0.
   void see_silence();
   /// Returns true if one laggard decides the worker's draw, as in core::SampleGate.
   [[nodiscard]] bool can_laggard_decide(MemberId worker) const {
@@ -122,6 +122,7 @@ class StepDraws {
   std::vector<barrier::Tuner> tuners_;
   /// By worker, if the rule decides by paces; else empty.
   std::vector<PacedWorker> paced_;
+  /// Draws the random number of each push (Pace::chance).
   Random chance_random_;
   /// By worker; empty if draws are uniform.
   std::vector<core::DrawWeights> weights_;

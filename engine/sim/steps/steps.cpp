@@ -113,8 +113,8 @@ class Simulation {
     return std::move(result_);
   }
 
-  /// Makes `worker` due after `delay`; without a coordinator, which draws for those that are away,
-  /// when it is back if it is away then. Does nothing if that is beyond the horizon.
+  /// Makes `worker` due after `delay` or, if it is away then and no coordinator draws for it, when
+  /// it is back. Adds no event if that is beyond the horizon.
   void schedule(MemberId worker, Time delay) {
     if (has_timers_) waiters_[worker].stop_timer();
     if (!has_coordinator_ && delay <= options_.horizon - now_)

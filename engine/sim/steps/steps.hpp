@@ -34,9 +34,9 @@ using core::Time;
 /// How the outcome of a draw is decided.
 enum class Sampling {
   /// By its exact probability, barrier::pass_probability(): the cost of an update does not grow
-  /// with the number of workers. Rules without a floor (see barrier::floor()), rules that decide by
-  /// paces, weighted barriers, and workers that ask others which are away are decided as by
-  /// `plain`.
+  /// with the number of workers. Draws under a rule without a floor (see barrier::floor()), a rule
+  /// that decides by paces, or a weighted barrier are decided as by `plain`; so are the draws of
+  /// workers that ask others which may be away.
   exact,
   /// By drawing other workers, as a live worker does. This is slow, and a reference for `exact`.
   plain,

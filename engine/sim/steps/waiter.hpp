@@ -1,4 +1,4 @@
-/// Internal to the simulation of steps: what it keeps of each worker beside its step. Plain values.
+/// Internal to the simulation of steps: the state of each worker besides its step. Plain values.
 #pragma once
 
 #include <optional>

@@ -73,8 +73,8 @@ struct Normalise {
   }
 };
 
-/// Called for each channel: adds the derivatives by scale and shift, and the change of the running
-/// statistics, to g; then computes the coefficients of dx = a dy + b x + c.
+/// Called for each channel: adds the derivatives with respect to scale and shift, and the change of
+/// the running statistics, to g; then computes the coefficients of dx = a dy + b x + c.
 struct PrepareNormaliseBackward {
   Groups groups;
   /// The layer's parameters, as in PrepareNormalise.

@@ -73,6 +73,7 @@ struct GeluBackward {
   float* dx;
   STARLING_HOST_DEVICE void operator()(Index i) const {
     const float t = gelu_tanh(x[i]);
+    // The derivative of the argument of tanh.
     const float inner = gelu_root * (1 + 3 * gelu_cubic * x[i] * x[i]);
     dx[i] = dy[i] * 0.5F * (1 + t + x[i] * (1 - t * t) * inner);
   }

@@ -165,7 +165,7 @@ struct GlobalAvgPool {
 
   STARLING_HOST_DEVICE void operator()(Index i) const {
     const Index first = i / channels * pixels * channels + i % channels;
-    constexpr Index pixels_in_sum = 4096;  // as on the CPU, which says why
+    constexpr Index pixels_in_sum = 4096;  // net/layers/pool.cpp says why
     float sum = 0;
     for (Index k = 0; k < pixels;) {
       const Index end = pixels - k < pixels_in_sum ? pixels : k + pixels_in_sum;

@@ -1,6 +1,6 @@
-/// Internal: functions that compute the loss of one row and its derivatives by the scores z, as
-/// models/loss.hpp defines them. On the device, the lanes of a warp compute a row together; on the
-/// host, one lane does.
+/// Internal: functions that compute the loss of one row and its derivatives with respect to the
+/// scores z, as models/loss.hpp defines them. On the device, the lanes of a warp compute a row
+/// together; on the host, one lane does.
 #pragma once
 
 #include <cmath>

@@ -57,9 +57,9 @@ class BatchNormLayer final : public DeviceLayer {
   }
 
  private:
-  /// Arrays of [groups x channels]. `inverse` is 1 / sqrt(variance + epsilon), but the variance
-  /// before PrepareNormalise. a, b and c are the coefficients of y = a x + b in the forward pass,
-  /// and of dx = a dy + b x + c in the backward pass.
+  /// Arrays of [groups x channels]. `inverse` holds the variance until PrepareNormalise runs, and
+  /// 1 / sqrt(variance + epsilon) afterwards. a, b and c are the coefficients of y = a x + b in the
+  /// forward pass, and of dx = a dy + b x + c in the backward pass.
   struct SavedArrays {
     float* mean;
     float* inverse;

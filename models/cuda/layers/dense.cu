@@ -7,7 +7,7 @@
 namespace starling::models::cuda {
 namespace {
 
-/// Computes y = x W + b. Our matrices are row-major. cuBLAS expects column-major ones, so that it
+/// Computes y = x W + b. Our matrices are row-major. cuBLAS expects column-major matrices, so it
 /// reads each of our matrices as its transpose; the layer therefore computes y^T = W^T x^T.
 class DenseLayer final : public DeviceLayer {
  public:

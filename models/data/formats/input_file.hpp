@@ -57,7 +57,8 @@ class LineReader {
   [[nodiscard]] const std::string& path() const noexcept { return file_.path(); }
 
  private:
-  /// Appends bytes of the file to the buffer. Returns false if the file has ended before.
+  /// Appends bytes of the file to the buffer. Returns false if an earlier call has reached the end
+  /// of the file.
   Result<bool> refill();
 
   InputFile file_;

@@ -68,7 +68,7 @@ class LibsvmReader {
   ReadBudget budget_;
   Table::Sparse x_;
   std::vector<float> labels_;
-  /// The previous index of the current row; absent before its first.
+  /// The last index that was read in the current row; absent before the row's first index.
   std::optional<std::uint64_t> last_index_;
   /// The largest index so far, and the "FILE:LINE" at which it occurred.
   std::uint64_t largest_index_ = 0;

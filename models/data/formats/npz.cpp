@@ -155,8 +155,8 @@ NpzSource fill_in_names(const NpzSource& source, const Archive& archive, bool is
   const auto& part = is_test ? test_names : train_names;
   pairs.insert(pairs.end(), part.begin(), part.end());
   pairs.insert(pairs.end(), unsplit_names.begin(), unsplit_names.end());
-  // If the user named one array such as x_test or y_test for training, the other one is of its
-  // pair.
+  // If the user named an array of the other part, such as x_test for training, the second array is
+  // the one of the same pair.
   const auto& other = is_test ? train_names : test_names;
   const bool names_labels = !source.labels.empty() && source.labels != "none";
   if (!source.features.empty() || names_labels)

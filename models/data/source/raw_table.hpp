@@ -1,6 +1,6 @@
 /// RawTable, which readers and generators of data return, and its conversion to a Table. A RawTable
-/// holds the labels as the data source writes them, before classes are numbered. Internal to
-/// whatever makes tables.
+/// holds the labels as the data source writes them, before classes are numbered. Internal to the
+/// code that makes tables.
 #pragma once
 
 #include <cstddef>
@@ -49,14 +49,14 @@ struct RawTable {
 
 /// Returns the labelling of `raw`: raw.labelling if it is set, else one inferred from the labels.
 /// Classes are written 0..k-1, 1..k, or -1 and +1. If raw.task is absent, the labels are
-/// classes if k is 2 to 100 and all k classes occur; else they are real targets. If it is
+/// classes if k is 2 to 100 and all k classes occur; else they are real targets. If raw.task is
 /// LabelKind::classes, some of the k classes may be missing, and labels may be up to 1,000,000; if
 /// at most 100 classes and at most half of the k classes occur, the labels that occur are the
 /// classes.
 Result<Labelling> infer_labelling(const RawTable& raw);
 
-/// Returns the index of the class that the number `label` stands for; nullopt if it stands for
-/// none. Requires: labelling.classes > 0.
+/// Returns the index of the class that the number `label` stands for; nullopt if it stands for no
+/// class. Requires: labelling.classes > 0.
 [[nodiscard]] std::optional<float> find_class(float label, const Labelling& labelling);
 
 /// Returns the classes as they are written, "-1 and +1" or "whole numbers 0 to 9".

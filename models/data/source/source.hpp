@@ -105,8 +105,9 @@ struct LibsvmSource {
   /// The training file that decided `base`, for messages; empty if the user decided it. Not part of
   /// the printed text.
   std::string base_decided_by = {};
-  /// The number of features of the training data, which needs no confirmation by features=N in test
-  /// data; 0: unknown. Not part of the printed text.
+  /// The number of features of the training data; 0: unknown. Test data with at most as many
+  /// features need no option features=N, even if they hold few values. Not part of the printed
+  /// text.
   std::uint64_t training_features = 0;
   bool operator==(const LibsvmSource&) const = default;
 };
@@ -140,7 +141,8 @@ struct ImagesSource {
   /// the same size.
   std::uint32_t height = 0;
   std::uint32_t width = 0;
-  /// 1 (grey) or 3 (red, green, blue); 0: the training data or, without them, most images decide.
+  /// 1 (grey) or 3 (red, green, blue); 0: that of the training data or, without training data, that
+  /// of most images.
   std::uint32_t channels = 0;
   /// The number of features of the training data, which decides the channels if the user does not;
   /// 0: unknown. Not part of the printed text.

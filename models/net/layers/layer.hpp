@@ -35,8 +35,8 @@ struct Forward {
   ComputeContext& context;
 };
 
-/// The arguments of a backward pass, which computes the loss's derivatives by x and by w from those
-/// by y. n, w, x and y are those of the forward pass.
+/// The arguments of a backward pass, which computes the loss's derivatives with respect to x and w
+/// from those with respect to y. n, w, x and y are those of the forward pass.
 template <class T>
 struct Backward {
   std::size_t n = 0;
@@ -49,11 +49,11 @@ struct Backward {
   T share = 1;
   /// True if g is still zero, because nothing was added to it.
   bool is_gradient_zero = false;
-  /// The derivative by y. The pass may overwrite it.
+  /// The derivative with respect to y. The pass may overwrite it.
   std::span<T> dy;
-  /// The pass writes the derivative by x here; empty if it is not needed.
+  /// The pass writes the derivative with respect to x here; empty if it is not needed.
   std::span<T> dx;
-  /// The pass adds the derivative by w to g, which is as long as w.
+  /// The pass adds the derivative with respect to w to g, which is as long as w.
   std::span<T> g;
   ComputeContext& context;
 };

@@ -114,7 +114,7 @@ STARLING_INLINE void mean_loop(const PoolShape& w, Size n, const T* x, T* y) {
     });
 }
 
-/// Adds the derivatives by x to dx.
+/// Adds the derivatives with respect to x to dx.
 template <class T>
 STARLING_INLINE void mean_backward_loop(const PoolShape& w, Size n, const T* dy, T* dx) {
   for (Size i = 0; i < n; ++i, dx += w.input_size())

@@ -38,9 +38,10 @@ struct Slots {
 };
 
 /// A function object that makes one update of one parameter w in place. The argument g is the
-/// derivative of the loss by w, plus l2 * w. The object holds only numbers, because it is copied to
-/// devices as bytes. Its operator() is marked STARLING_INLINE and STARLING_HOST_DEVICE:
-/// optimizer.cpp calls it in a loop, and models/cuda/training/device_update.cu in a kernel.
+/// derivative of the loss with respect to w, plus l2 * w. The object holds only numbers, because it
+/// is copied to devices as bytes. Its operator() is marked STARLING_INLINE and
+/// STARLING_HOST_DEVICE: optimizer.cpp calls it in a loop, and
+/// models/cuda/training/device_update.cu in a kernel.
 template <class U, class T>
 concept UpdateOf = std::is_trivially_copyable_v<U> &&
     requires(const U update, T g, T& w, const Slots<T>& slots) {

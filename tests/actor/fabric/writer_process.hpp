@@ -45,7 +45,9 @@ struct Mailbox {
 };
 
 struct Mail {
+  /// From the writer: which slots it has written.
   Mailbox<Ticket> tickets;
+  /// From the reader: which slots are free again.
   Mailbox<Release> releases;
   /// 1 when the writer has begun to connect, 2 when it may go on.
   std::atomic<int> stage = 0;
@@ -62,6 +64,8 @@ class WriterProcess {
     mail = new (memory) Mail;
     std::array<int, 2> sockets{};
     if (::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) != 0) std::abort();
+    // The claim of the child differs from this process's in the pid only, because fork() copies the
+    // secret to the same address.
     ProcessClaim writer = own_claim();
     pid = ::fork();
     if (pid == 0) {
@@ -108,7 +112,7 @@ class WriterProcess {
     wire::Decoder decoder{std::span{bytes}.first(static_cast<std::size_t>(size))};
     decoder(offer);
     auto writer = RegionWriter::open(Endpoint::open(Provider::shm).value(), Provider::shm,
-                                     test_link_id, offer, false)
+                                     test_link_id, offer, /*may_leave_host=*/false)
                       .value();
     writer->begin();
     mail->stage = 1;

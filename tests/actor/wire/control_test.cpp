@@ -15,6 +15,7 @@ TEST(Control, SurvivesEncodingAndDecoding) {
     const ReceivedFrame received{encode(message)};
     const auto decoded = decode_control({received.head, received.body});
     ASSERT_TRUE(decoded) << decoded.error().message;
+    // All examples have this sender and this address.
     EXPECT_EQ(decoded->from, 5U);
     EXPECT_EQ(decoded->address, "tcp://127.0.0.1:1");
     EXPECT_EQ(ReceivedFrame{encode(*decoded)}, received);
@@ -36,7 +37,8 @@ void expect_last_enumerator(const ControlMessage& message, std::size_t from_end,
 
 TEST(Control, IsRefusedIfTheStateOfANodeOrJobIsUnknown) {
   const core::NodeRecord left{.id = 7, .address = "a", .name = "n", .state = core::NodeState::left};
-  // The kind of the body, its two numbers and the count of updates follow the state.
+  // The state itself has 1 byte. Then follow the kind of the MembershipMessage::Body (a Ping), the
+  // Ping's two numbers, and the count of MembershipMessage::updates.
   expect_last_enumerator({1, "b", core::MembershipMessage{left, core::Ping{2, 3}}}, 1 + 1 + 16 + 4,
                          static_cast<std::uint8_t>(core::NodeState::left));
   // The lengths of two empty lists follow the state.

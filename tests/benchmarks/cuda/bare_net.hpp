@@ -59,8 +59,9 @@ class BareNet {
     return descriptor;
   }
   cudnnTensorDescriptor_t make_tensor(int n, int c, int h, int w);
-  /// Returns the factor with which the next call of the backward pass scales the old derivative by
-  /// value `input`: 0 if no earlier call has written it, else 1, so that the call adds to it.
+  /// Returns the factor with which the next call of the backward pass scales the old derivative
+  /// with respect to value `input`: 0 if no earlier call has written it, else 1, so that the call
+  /// adds to it.
   const float* beta_for(std::size_t input);
 
   /// Adds the calls of an operation of the plan: those of the forward pass now, and those of the

@@ -53,7 +53,7 @@ BENCHMARK_CAPTURE(product, transposed_784x64_by_64x512, 784, 64, 512, true);
 constexpr std::size_t batch_size = 64;
 
 /// Computes only the matrix products of one gradient of a perceptron. `left` stands for the inputs
-/// of every layer, and `right` for its outputs and the derivatives by them.
+/// of every layer, and `right` for its outputs and the derivatives with respect to them.
 void compute_products(const std::vector<std::size_t>& widths, Floats& w, Floats& g, Floats& left,
                       Floats& right) {
   float* weights = w.data();

@@ -35,7 +35,9 @@ class SampledWorker : public testing::Test {
     worker_.on_written(context(), worker_.step() + 1);
   }
 
+  /// Answers the latest draw. The worker numbers its draws from 1, so their count is its number.
   void answer(MemberId from, Step step) {
+    // Here each draw counts, so that the number of draws is also the number of the latest one.
     worker_.on(context(), StepAnswer{from, worker_.draw_counts().draws, step});
   }
 
@@ -45,7 +47,8 @@ class SampledWorker : public testing::Test {
   Worker worker_{options()};
 };
 
-/// It counts what it has computed without the pause before, and its active time up to its end.
+/// The time of its work is that from the values to the update, without the time for which a pause
+/// postponed the computation. Its active time ends when the worker ends.
 TEST_F(SampledWorker, CountsTheTimeOfItsWork) {
   EXPECT_EQ(worker_.active_time(5ms), Time{5ms});
   now_ = 10ms;
@@ -77,9 +80,12 @@ TEST_F(SampledWorker, TellsItsPhase) {
   EXPECT_EQ(worker_.phase(), Phase::reading);
   worker_.on(context(), Stop{});
   make_step();
+  /// It hands over the parts of an update that are final (EarlyParts, here those from range 4 on),
+  /// but only while it computes this update.
   EXPECT_EQ(worker_.phase(), Phase::done);
 }
 
+/// They are the parts of the update for the ranges from 4 on (EarlyParts).
 TEST_F(SampledWorker, HandsOverPartsOfTheStepThatItComputes) {
   const auto gives_parts = [&](Step step) {
     out_.clear();
@@ -105,12 +111,14 @@ TEST_F(SampledWorker, HandsOverPartsOfTheStepThatItComputes) {
 
 TEST_F(SampledWorker, TellsForWhomItWaits) {
   EXPECT_EQ(worker_.laggard(), std::nullopt);
+  // Worker 1, the laggard of draw 1, says that it has caught up.
   make_step();
   EXPECT_EQ(worker_.laggard(), std::nullopt) << "nobody has answered";
   answer(2, 1);
   EXPECT_EQ(worker_.laggard(), std::nullopt) << "worker 2 is not behind";
   answer(1, 0);
   EXPECT_EQ(worker_.laggard(), MemberId{1});
+  // Worker 1 says, for draw 1, that it has caught up.
   worker_.on(context(), Notice{1, 1});
   ASSERT_EQ(worker_.draw_counts().draws, 2U);
   EXPECT_EQ(worker_.laggard(), std::nullopt) << "it draws again";

@@ -42,7 +42,7 @@ struct CpuLayer {
   LayerPointer<float> layer;
   /// The number of samples.
   std::size_t n;
-  /// The input x, the output y, the parameters w, and the derivatives by y, x and w.
+  /// The input x, the output y, the parameters w, and the derivatives with respect to y, x and w.
   std::vector<float> x, y, w, dy, dx, g;
 };
 

@@ -283,7 +283,7 @@ TEST(GlobalAvgPool, IsExactOverMillionsOfPixels) {
   EXPECT_NEAR(mean, 0.1F, 1e-5F);
 }
 
-/// As in the last batch of an epoch, if the number of samples is no multiple of the batch.
+/// As in the last batch of an epoch, if the number of samples is not a multiple of the batch.
 TEST(BatchNormStatistics, AreNotChangedByABatchOfOneSample) {
   const Table data{1, 0, Table::Dense{{6}}, {0}};
   const auto model = Net<double>::parse(Spec::parse("net:layers=batch-norm").value(), data).value();

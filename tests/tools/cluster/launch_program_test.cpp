@@ -41,6 +41,7 @@ TEST_F(Launch, StartsNodesThatJoinEachOther) {
   const std::string second_port = std::to_string(25000 + ::getpid() % 5000);
   write("hosts", "# two on one machine\nme@127.0.0.1:" + first_port +
                      " one\n\n127.0.0.1:" + second_port + "\ttwo\n");
+  // `launch` replaces NAME by the name of each node.
   const ProgramResult ran = launch("--keys NAME.key --program " STARLING_PROGRAM);
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "one runs at 127.0.0.1:" + first_port +
@@ -72,6 +73,7 @@ TEST_F(Launch, RefusesBadHostsFiles) {
             std::string::npos);
   EXPECT_NE(refusal("10.0.0.1\n10.0.0.1\n").find("hosts:2: 10.0.0.1 at 10.0.0.1:7400 has the name"),
             std::string::npos);
+  // In a line without a name, the host is the name; ::1 cannot be one, because of its colons.
   for (const char* name : {"[::1]:7400\n", "10.0.0.1 ../x\n"})
     EXPECT_NE(refusal(name).find("is not a valid name"), std::string::npos) << name;
   for (const char* flag : {"-oProxyCommand=x\n", "[-oProxyCommand=x]:7400 x\n"})

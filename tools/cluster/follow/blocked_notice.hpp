@@ -21,8 +21,8 @@ class BlockedNotice {
   /// notice that the job goes on is printed at once.
   static constexpr std::chrono::seconds interval_min{3};
 
-  /// Takes the reason for which the job is blocked at `now`; empty if it is not blocked. Returns
-  /// the text to print, if there is one.
+  /// Takes the reason for which the job is blocked at `now`; `reason` is empty if the job is not
+  /// blocked. Returns the text to print; nullopt if nothing is to be printed.
   [[nodiscard]] std::optional<std::string> update(const std::string& reason,
                                                   Clock::time_point now) {
     if (reason.empty()) {
@@ -45,10 +45,10 @@ class BlockedNotice {
   }
 
  private:
-  /// Since when the job is blocked.
+  /// The time since which the job is blocked; nullopt if it is not blocked.
   std::optional<Clock::time_point> since_;
-  /// The reason in the last notice, empty if that said that the job goes on; and the time of that
-  /// notice.
+  /// The reason in the last notice, empty if that notice said that the job goes on; and the time of
+  /// that notice.
   std::string shown_;
   std::optional<Clock::time_point> shown_at_;
 };

@@ -15,6 +15,7 @@
 
 namespace starling::program {
 
+/// A job, as the replies of the nodes describe it.
 struct JobSnapshot : MergedJob {
   wire::JobSettings settings;
   /// The name by which users call the job.
@@ -29,18 +30,21 @@ struct JobSnapshot : MergedJob {
   /// which the workers are asked to end, when they may still compute; state() takes that into
   /// account.
   wire::JobState reported_state = wire::JobState::preparing;
-  /// The time at which the job began, or, before that, was accepted: ms since 1970, UTC.
+  /// The time at which the job began, or, before that, was accepted, by the clock of this program:
+  /// ms since 1970, UTC.
   std::int64_t started_ms = 0;
   /// The job's age, in ms, when a worker last completed a step; 0 if none has.
   std::uint64_t last_step_ms = 0;
-  /// As the job began: the steps that each worker has to make, and those for one pass over the
-  /// training data; 0 if their number is not limited or not known.
+  /// The number of steps that each worker has to make, 0 if it is not limited; and the number of
+  /// steps of one pass over the training data, 0 if it is not known. Both are those with which the
+  /// job began.
   core::Step steps_total = 0;
   core::Step steps_per_data_epoch = 0;
   /// 0 if the job has no time limit.
   std::uint64_t time_limit_ms = 0;
-  /// Sums over all nodes, for the last few seconds; those of the losses over the nodes that made
-  /// updates in this time or, if none did, over all nodes, for the last seconds in which they did.
+  /// The updates per second of the last few seconds, summed over all nodes; the sum of the losses
+  /// and their number. If a node made updates in these seconds (`has_recent_loss`), the losses are
+  /// those of such nodes only; else they are the last losses of every node.
   double updates_per_s = 0;
   double loss_sum = 0;
   std::uint64_t loss_count = 0;
@@ -58,14 +62,15 @@ struct JobSnapshot : MergedJob {
   [[nodiscard]] wire::JobState state() const;
   /// Returns why the job has failed; empty if it has not.
   [[nodiscard]] std::string failure_reason() const;
-  /// Returns updates_made() and the updates before the job resumed.
+  /// Returns the sum of updates_made() and the updates before the job resumed.
   [[nodiscard]] std::uint64_t updates() const { return updates_before + updates_made(); }
   /// Returns the steps of the workers in the configuration, ascending.
   [[nodiscard]] std::vector<core::Step> steps() const;
   /// Returns the steps that each worker has to make; 0 if their number is not limited. If the
   /// samples were dealt anew, they are those of the worker that makes most.
   [[nodiscard]] core::Step last_step() const;
-  /// Returns how many epochs the median worker has taken; nullopt if the job has no data.
+  /// Returns the median, over the workers, of the number of passes over the training data; nullopt
+  /// if the job has no training data, or if no node knows `steps_per_data_epoch` yet.
   [[nodiscard]] std::optional<double> data_epoch() const;
   /// Returns the mean loss over the batches of the last seconds that had some; nothing if there
   /// were none.
@@ -74,8 +79,8 @@ struct JobSnapshot : MergedJob {
 
 struct ClusterSnapshot {
   std::chrono::steady_clock::time_point taken_at;
-  /// The seed node, and then the nodes that it knows, in the order in which it has seen them come
-  /// or go last, without those that erase_replaced_nodes() erases.
+  /// The seed node (Access::seed), and then the nodes that it knows, in the order in which it has
+  /// last seen them come or go, without those that erase_replaced_nodes() erases.
   std::vector<core::NodeRecord> nodes;
   /// The nodes whose certificate was revoked.
   std::set<core::NodeId> revoked;
@@ -92,9 +97,9 @@ struct ClusterSnapshot {
   [[nodiscard]] std::string names_without(const std::set<core::NodeId>& answering) const;
 };
 
-/// Erases dead nodes and nodes that have left if a live node has their name; of several that had
-/// the same name, one after the other, leaves the last one. Nodes without a name stay. Requires: of
-/// two processes of one node, the later one comes last.
+/// Erases a dead node, or one that has left, if a live node or a later node in `nodes` has its
+/// name. Nodes without a name stay. Requires: if two processes had one name, the later one comes
+/// last.
 void erase_replaced_nodes(std::vector<core::NodeRecord>& nodes);
 
 [[nodiscard]] std::string print(wire::JobState state);
@@ -111,8 +116,9 @@ enum class SnapshotScope { all_nodes, seed_node };
     Access& access, SnapshotScope scope,
     std::chrono::milliseconds timeout = std::chrono::seconds{1});
 
-/// Asks the nodes that answered for `snapshot`, or in scope `seed_node` only the seed node, what
-/// they have computed of its flows.
+/// Asks the nodes that answered for `snapshot`, or in scope `seed_node` only the seed node, for
+/// their reports of the flows in `snapshot`, and adds the reports to JobSnapshot::stages. Waits at
+/// most `timeout` for each flow.
 void ask_for_stages(Access& access, ClusterSnapshot& snapshot, SnapshotScope scope,
                     std::chrono::milliseconds timeout = std::chrono::seconds{1});
 

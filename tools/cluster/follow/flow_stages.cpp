@@ -22,6 +22,7 @@ void clean(Stage& stage) {
   if (!std::isfinite(stage.seconds)) stage.seconds = 0;
 }
 
+/// Returns how many bits of `words` are set, but at most `parts`.
 flow::Part count_parts(const std::vector<std::uint64_t>& words, flow::Part parts) {
   std::uint64_t count = 0;
   for (const std::uint64_t word : words) count += static_cast<std::uint64_t>(std::popcount(word));

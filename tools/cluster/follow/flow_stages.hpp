@@ -36,12 +36,14 @@ class FlowStages {
   /// True once a member has begun an action.
   [[nodiscard]] bool has_begun() const;
   /// Returns the first incomplete stage of the latest action or, if all stages that have begun are
-  /// complete, the last of them; nothing if none has begun. Counts only the parts that are on
-  /// `nodes` as done, because the parts of a node that is gone are lost.
+  /// complete, the last of them; nullopt if no stage has begun. A part counts as done only if it is
+  /// on one of `nodes`, because the parts of a node that is gone are lost.
   [[nodiscard]] std::optional<RunningStage> running(const std::set<wire::NodeId>& nodes) const;
   /// Returns the stages in the order of their first run. The work of a node counts even if the node
   /// is gone. The time of a stage is that of the node on which it took longest.
   [[nodiscard]] std::vector<StageSummary> summaries() const;
+  /// Returns how many parts were computed again, as the members that were coordinators counted
+  /// them.
   [[nodiscard]] RecomputedParts recomputed_parts() const;
 
  private:

@@ -62,7 +62,7 @@ FlowWatcher::End FlowWatcher::follow() {
     workers_ = report->workers;
     if (report->is_done) return End::done;
     if (is_interrupted() && on_leave_ == OnLeave::leave_running) return End::left;
-    // Sent after every poll, because a node may not have answered before.
+    // The request to stop is sent after every poll, because a node may not have answered before.
     is_stopping_ = is_stopping_ || is_interrupted();
     if (is_stopping_) follower_.stop(false);
     update_stages();

@@ -46,8 +46,8 @@ class FlowWatcher {
         on_leave_(on_leave),
         display_(is_quiet) {}
 
-  /// Watches the job until one of the reasons of End arises. The job then still is on its nodes,
-  /// unless they have dropped it.
+  /// Watches the job until one of the reasons of End arises. The nodes then still have the job,
+  /// unless End::dropped is the reason.
   [[nodiscard]] End run();
   /// The reason why the flow has failed, why its result was not fetched, or why the job cannot be
   /// watched; else empty.

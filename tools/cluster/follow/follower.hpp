@@ -89,7 +89,7 @@ class Follower {
   [[nodiscard]] std::map<wire::NodeId, std::string> answering_nodes() const;
   /// Returns the nodes with members of the job; none before a node has named them.
   [[nodiscard]] std::set<wire::NodeId> member_nodes() const;
-  /// Returns the node's name; "of no known name" if the node is not known.
+  /// Returns the node's name; "(name unknown)" if the node is not known.
   [[nodiscard]] std::string name_of(wire::NodeId node) const;
   /// Returns a message for each event since the last call: a node was lost with its workers, a node
   /// has joined with workers, or the number of replicas of the model has changed.
@@ -180,7 +180,7 @@ class Follower {
   std::set<std::string> addresses_;
   /// For each address that has not answered since it was asked: the time of the first request.
   std::map<std::string, Clock::time_point> unanswered_since_;
-  /// For each of these addresses that counts as silent: the time of the last request.
+  /// For each address in `unanswered_since_` that counts as silent: the time of the last request.
   std::map<std::string, Clock::time_point> silent_at_;
   /// The last time at which a node of the job answered; any node, before one has named them.
   Clock::time_point answered_at_ = Clock::now();
@@ -208,6 +208,7 @@ class Follower {
   /// The node of each worker that was lost.
   std::vector<wire::NodeId> lost_workers_;
   ReplicaMonitor replica_monitor_;
+  /// The replication factor of the job.
   std::size_t replicas_wanted_ = 0;
   std::vector<std::string> events_;
   /// The number and the sum of the losses that workers have reported, and the mean of those that

@@ -14,9 +14,11 @@ struct JobProgress {
   /// The passes over the training data that the median worker has made; nothing if no node knows
   /// yet how many steps a pass takes.
   std::optional<double> data_epoch = std::nullopt;
-  /// The share of the steps of all workers or of the job's time limit that is done, from 0 to 1,
-  /// whichever is larger; nothing if the job has neither limit.
+  /// The share that is done, from 0 to 1: of the steps of all workers or of the job's time limit,
+  /// whichever share is larger; nothing if neither is limited.
   std::optional<double> done_share = std::nullopt;
+  /// The updates of all workers a second: in the last few seconds while the job runs, and then from
+  /// its start to its last step.
   std::optional<double> updates_per_s = std::nullopt;
   /// The estimated seconds until the job ends; nothing if they are not known.
   std::optional<double> remaining_s = std::nullopt;

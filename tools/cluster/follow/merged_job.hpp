@@ -21,6 +21,7 @@ struct MemberSnapshot {
 struct MergedJob {
   /// The latest configuration that any node has reported; null if none has.
   core::ConfigurationPtr configuration;
+  /// The last status of each member: of the incarnation in `configuration` or of a later one.
   std::map<core::MemberId, MemberSnapshot> members;
   /// How many updates each worker has made, present or gone: the most that any node reports.
   std::map<core::MemberIncarnation, std::uint64_t> worker_updates;
@@ -37,7 +38,7 @@ struct MergedJob {
   /// texts printable, because another process wrote them.
   void receive(const wire::JobStatus& report, const std::string& node);
 
-  /// True if the configuration has this incarnation of the member, or none is known.
+  /// True if the configuration has this incarnation of the member, or if no configuration is known.
   [[nodiscard]] bool is_member(const wire::MemberStatus& member) const;
   /// Returns why a member has failed; empty if no member of the configuration has.
   [[nodiscard]] std::string member_failure() const;

@@ -39,21 +39,24 @@ class NodeEvaluator final : public Evaluator {
   [[nodiscard]] std::string error() const override { return error_; }
 
  private:
-  /// Asks one node after the other to evaluate the model, until one has done so.
+  /// Asks one node after the other to evaluate the model, until one has done so. Returns nullopt
+  /// and sets error_ if none has.
   std::optional<wire::ModelMetrics> evaluate(const std::vector<core::RangeState>& states,
                                              wire::DataPart part) const;
+  /// Sends the model to the node at `address`, and returns the metrics that the node computes.
   /// Returns an Error if the node refuses or does not answer, or once is_interrupted(), unless
-  /// `was_interrupted`.
+  /// `was_interrupted`: the evaluation began after the interruption.
   Result<wire::ModelMetrics> evaluate_at(const std::string& address,
                                          const std::vector<core::RangeState>& states,
                                          wire::DataPart part, bool was_interrupted) const;
-  /// Returns the addresses of the nodes with members of the job that have answered at the last
-  /// poll, the one first that has evaluated the last model.
+  /// Returns the addresses of the nodes with members of the job that answered at the last poll. The
+  /// node that evaluated the last model comes first.
   [[nodiscard]] std::vector<std::string> addresses() const;
 
   actor::ClusterClient& client_;
   const Follower& follower_;
   const Options options_;
+  /// The address of the node that evaluated the last model.
   mutable std::string last_address_;
   mutable std::string error_;
 };

@@ -13,7 +13,7 @@ namespace {
 /// About 35 years. Later times are not believed.
 constexpr std::uint64_t time_max_ns = std::uint64_t{1} << 60U;
 
-/// Returns the interval; nullopt if no worker can have it.
+/// Returns the interval that a node has sent; nullopt if a field is out of range.
 std::optional<actor::Interval> interval_of(const wire::TraceInterval& received) {
   const core::MemberId members_max = actor::LocalJobOptions::members_max;
   if (received.worker >= members_max || received.awaited.value_or(0) >= members_max ||

@@ -1,4 +1,4 @@
-/// Joins the intervals that the nodes of a job have handed over into one trace.
+/// Joins the intervals that the nodes of a job have sent into one trace.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class NodeTraces {
   explicit NodeTraces(std::size_t intervals_max = actor::Timeline::intervals_max_default)
       : intervals_max_(intervals_max) {}
 
-  /// Takes over a node's reply to a request for the intervals from next_of(reply.node) on. The
+  /// Adds a node's reply to a request for the intervals from next_of(reply.node) on. The
   /// request was sent at `asked_at` by this process's steady clock, and the reply came at
   /// `received_at`. No effect once is_full().
   void receive(const wire::TraceIntervals& reply, core::Time asked_at, core::Time received_at);
@@ -39,14 +39,19 @@ class NodeTraces {
 
  private:
   struct Node {
+    /// The value of next_of().
     std::uint64_t next = 0;
+    /// Maps the node's clock to this process's.
     ClockOffset clock;
+    /// The intervals of each worker.
     std::map<core::MemberId, std::vector<actor::Interval>> rows = {};
+    /// One mark where intervals are missing.
     std::vector<TraceMark> marks = {};
+    /// The number of intervals that the node had dropped before it was asked for them.
     std::uint64_t dropped = 0;
     /// When the first of the dropped intervals would have begun, by the node's clock.
     std::optional<core::Time> dropped_from = std::nullopt;
-    /// The end of its latest interval.
+    /// The end of the node's latest interval.
     core::Time end{};
   };
 

@@ -33,7 +33,8 @@ struct KeysNodeOptions {
 [[nodiscard]] Result<int> keys_revoke_command(const std::string& name_or_serial,
                                               const std::string& cluster, const std::string& to);
 
-/// Prints the content of a key file without its secrets.
+/// Prints the content of a key file without its secrets, as text or, if `is_json`, as one JSON
+/// object.
 [[nodiscard]] Result<int> keys_show_command(const std::string& file, bool is_json);
 
 }  // namespace starling::program

@@ -1,5 +1,6 @@
 /// The runs of `starling repro barriers`: barriers of the literature, simulated on small clusters
-/// and live, and the map of which barrier wins where. Not thread-safe; the simulations use several.
+/// and live, and the map of which barrier wins where. Not thread-safe; the simulations run on
+/// several threads.
 #pragma once
 
 #include <cstdint>

@@ -48,6 +48,8 @@ Plot live_plot(const BarrierStudy& study) {
   return plot;
 }
 
+/// Returns the stragglers of a cluster, such as "25 % 4x": their share, and how much slower they
+/// are.
 std::string print_cluster_share(const ClusterKind& cluster) {
   return cluster.straggler_share > 0
              ? fmt::format("{:.0f} % {:.0f}x", 100 * cluster.straggler_share, cluster.slowness)

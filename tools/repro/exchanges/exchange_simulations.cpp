@@ -15,12 +15,12 @@ namespace {
 using core::MemberId;
 using core::RangeId;
 
-/// The elements of the model of a simulated job.
+/// The number of elements of the model of a simulated job.
 constexpr std::size_t elements = 1000;
 constexpr std::size_t round_workers = 4;
 
-/// Returns a job whose model is a vector. The update of a worker's first step moves each element by
-/// first(worker) at a rate of 1; all other updates are zeros.
+/// Returns a job whose model is a vector. The update of a worker's first step adds first(worker) to
+/// each element, because it is a gradient and the learning rate is -1; all other updates are zeros.
 template <class First>
 sim::Job vector_job(First first) {
   sim::Job job;

@@ -23,6 +23,7 @@ struct ExchangeStudyOptions {
   core::Time live = std::chrono::seconds{8};
   /// True for fewer workers and shorter jobs.
   bool quick = false;
+  /// True to show no progress.
   bool quiet = false;
 };
 
@@ -81,8 +82,10 @@ struct AverageRun {
 /// Rounds of 4 workers whose step times are exponentially distributed, live and simulated.
 struct LiveRounds {
   std::string exchange;
+  /// The steps that each worker makes in a second.
   double steps_per_second = 0;
   double simulated_steps_per_second = 0;
+  /// The share of the live workers' time in which they wait.
   double waiting_share = 0;
 };
 
@@ -113,7 +116,7 @@ struct ExchangeStudy {
 [[nodiscard]] Result<ExchangeStudy> make_exchange_study(const Registry& registry,
                                                         const ExchangeStudyOptions& options);
 
-/// Add the parts of a study: what can be computed, what is simulated, and what runs live.
+/// Each adds one part to a study: the computed costs, the simulations, or the live runs.
 void compute_costs(ExchangeStudy& study);
 [[nodiscard]] Result<void> simulate_exchanges(ExchangeStudy& study);
 [[nodiscard]] Result<void> run_exchanges_live(ExchangeStudy& study, const Registry& registry);

@@ -13,8 +13,8 @@ namespace {
 using Numbers = flow::Set<double>;
 using Range = std::pair<double, double>;
 
-/// Counts by bin. The first count is that of the numbers below all bins, and is reported as
-/// `below`; the last one is that of the numbers above all bins, and is reported as `above`.
+/// Counts by bin. The first element counts the numbers below all bins, and is reported as `below`;
+/// the last one counts the numbers above all bins, and is reported as `above`.
 using Counts = std::vector<std::uint64_t>;
 
 Result<Numbers> numbers_of(const Histogram& options, const FlowContext& context) {

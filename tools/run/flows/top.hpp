@@ -12,7 +12,7 @@
 
 namespace starling::program {
 
-/// The most records that are kept in memory as the first ones.
+/// The largest `top`, because top_lines() keeps twice as many records in memory.
 inline constexpr std::uint64_t top_max = 1'000'000;
 
 /// Returns the first `top` records in the order of `key_of(record)` as lines, or all if `top` is 0.

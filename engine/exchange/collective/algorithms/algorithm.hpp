@@ -26,7 +26,7 @@ namespace starling::collective {
 /// An algorithm whose all-reduce is not a reduction followed by the broadcast that mirrors it.
 template <class A>
 concept WholeAllReduce = requires(const A algorithm, std::size_t members) {
-  /// Requires: check(members).
+  /// Returns the schedule of the whole all-reduce. Requires: check(members).
   { algorithm.all_reduce(members) } -> std::same_as<Schedule>;
 };
 

@@ -20,6 +20,7 @@ struct Request {
   Operation operation = Operation::all_reduce;
   std::size_t members = 1;
   Rank root = 0;
+  /// The bytes of the vector of each member.
   double bytes = 0;
 };
 
@@ -31,9 +32,9 @@ struct Request {
 /// about sqrt(members) members.
 [[nodiscard]] std::vector<Algorithm> common_algorithms(std::size_t members);
 
-/// Returns the plans of common_algorithms(), the fastest first; of equally fast ones, that of the
-/// algorithm that comes first in the list. Refuses what make_schedule() refuses for all algorithms
-/// alike. Requires: the network has no topology.
+/// Returns the plans of common_algorithms(), the fastest first. Equally fast plans are in the order
+/// of that list. Refuses what make_schedule() refuses for all algorithms alike. Requires: the
+/// network has no topology.
 [[nodiscard]] Result<std::vector<Plan>> make_plans(const Request& request, const Network& network);
 
 }  // namespace starling::collective

@@ -10,7 +10,7 @@ namespace starling::collective {
 /// Recursive halving, and recursive doubling back. In each round, the members of a pair send each
 /// other the halves with which the receiver goes on: at distance m/2, then m/4, ... until member c
 /// has the sum of chunk c.
-///   2 log2 n rounds and 2(n-1)/n of the vector a port, if n is a power of two.
+///   2 log2 n rounds and 2(n-1)/n of the vector per port, if n is a power of two.
 /// Else the members beyond the largest power of two m < n first add their vectors to those of
 /// members 0, 1, ..., and get the sums from them in the end: 2 more rounds, with the whole vector.
 /// Source: Rabenseifner 2004, "Optimization of collective reduction operations"; Thakur et al.

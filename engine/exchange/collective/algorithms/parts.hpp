@@ -7,7 +7,7 @@ namespace starling::collective {
 
 /// Part-reduce and part-broadcast: everyone sends part c to member c, which sums it and sends the
 /// sum to everyone. A parameter server with one shard at each member exchanges the same messages.
-///   2 rounds of n-1 messages a member, 2(n-1)/n of the vector a port.
+///   2 rounds of n-1 messages a member, 2(n-1)/n of the vector per port.
 /// Source: Das et al. 2016, "Distributed Deep Learning Using Synchronous Stochastic Gradient
 /// Descent" (PCL-DNN, arXiv 1602.06709), section 3.
 struct Parts {

@@ -7,7 +7,7 @@ namespace starling::collective {
 
 /// Each member sends to the next one only. Chunk c starts at member c + 1, goes around the ring and
 /// grows to the sum, which is complete at member c.
-///   2(n-1) rounds, 2(n-1)/n of the vector a port: no algorithm needs fewer bytes.
+///   2(n-1) rounds, 2(n-1)/n of the vector per port: no algorithm needs fewer bytes.
 /// Source: Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of
 /// workstations".
 struct Ring {

@@ -71,8 +71,8 @@ TEST(LayerLoads, RefuseNetsWithoutParameters) {
       << unfit.error().message;
 }
 
-/// The gradient by the weights takes a second, and so does that by the inputs, during which half of
-/// the exchange is hidden. Then the forward pass waits for the rest.
+/// The gradient with respect to the weights takes a second, and so does that with respect to the
+/// inputs, during which half of the exchange is hidden. Then the forward pass waits for the rest.
 TEST(Scaling, HidesAnExchangeBehindTheLayersBelow) {
   for (const double exchange_seconds : {0.5, 2.0}) {
     // Each of two nodes sends half of the gradient, and the sum of the other half.
