@@ -52,7 +52,7 @@ inline void await_actors(caf::actor_system& system,
   for (auto pause = std::chrono::milliseconds{1}; system.registry().running() > 0;) {
     if (std::chrono::steady_clock::now() - begin > log_after) {
       if (log)
-        log("waits for " + std::to_string(system.registry().running()) +
+        log("the end of the job waits for " + std::to_string(system.registry().running()) +
             " actors that have not ended; an actor of the program's own must monitor "
             "JobActors::job, and quit when that has ended");
       break;

@@ -83,7 +83,7 @@ struct Report {
   /// barriers; zeros unless the barrier tunes itself.
   barrier::TunedSum tuned = {};
   /// How often other workers have drawn this one.
-  std::uint64_t drawn = 0;
+  std::uint64_t times_drawn = 0;
   core::ReadCounts reads = {};
   /// The worker has made its last step.
   bool is_done = false;
@@ -164,7 +164,7 @@ struct MemberReport {
   /// The epoch of the latest configuration that the member knows.
   core::Epoch epoch = 0;
   /// The number of ranges of which the member holds every acknowledged update.
-  std::uint32_t held = 0;
+  std::uint32_t ranges_held = 0;
   /// In state `done`: a hash of the member's copy of the model, if the exchange keeps the copies of
   /// all workers equal.
   core::CopyHash copy_hash = {};
@@ -217,11 +217,11 @@ struct caf::allowed_unsafe_message_type<T> : std::true_type {
 };
 
 CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
-CAF_ADD_ATOM(starling, starling::actor, timer_atom, "tick")
+CAF_ADD_ATOM(starling, starling::actor, timer_atom, "timer")
 CAF_ADD_ATOM(starling, starling::actor, step_atom, "step")
 CAF_ADD_ATOM(starling, starling::actor, steps_atom, "steps")
 CAF_ADD_ATOM(starling, starling::actor, report_credit_atom, "credit")
-CAF_ADD_ATOM(starling, starling::actor, skip_delays_atom, "no_delays")
+CAF_ADD_ATOM(starling, starling::actor, no_delays_atom, "no_delays")
 CAF_ADD_ATOM(starling, starling::actor, read_atom, "read")
 CAF_ADD_ATOM(starling, starling::actor, quit_atom, "quit")
 CAF_ADD_ATOM(starling, starling::actor, leave_atom, "leave")

@@ -1,5 +1,7 @@
 #include "starling/models/table.hpp"
 
+#include <cmath>
+
 #include "starling/base/text.hpp"
 
 namespace starling::models {
@@ -92,6 +94,18 @@ Table Table::with_metadata_of_this(Table table) const {
   table.first_index = first_index;
   table.image = image;
   return table;
+}
+
+Result<void> check_classes(const Table& table) {
+  if (table.classes() == 0) return {};
+  const auto classes = static_cast<float>(table.classes());
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    const float label = table.label(row);
+    if (!(label >= 0 && label < classes) || label != std::floor(label))
+      return Error{"the label in row " + std::to_string(row + 1) + " is " + print_float(label) +
+                   "; valid: a class from 0 to " + std::to_string(table.classes() - 1)};
+  }
+  return {};
 }
 
 }  // namespace starling::models

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "starling/base/check.hpp"
+#include "starling/base/result.hpp"
 #include "starling/models/encoding.hpp"
 
 namespace starling::models {
@@ -71,14 +72,21 @@ class Table {
   };
 
   Table() = default;
-  /// Requires: x.values.size() == labels.size() * features.
+  /// The labelling is that of classes that are written 0, 1, ..., or of real targets. Requires:
+  /// x.values.size() == labels.size() * features.
   Table(std::size_t features, std::size_t classes, Dense x, std::vector<float> labels)
-      : features_(features), classes_(classes), dense_(std::move(x)), labels_(std::move(labels)) {
+      : labelling{.classes = classes},
+        features_(features),
+        classes_(classes),
+        dense_(std::move(x)),
+        labels_(std::move(labels)) {
     STARLING_CHECK(dense_.values.size() == labels_.size() * features_);
   }
-  /// Requires: x.starts.size() == labels.size() + 1 and every column < features.
+  /// The same for sparse rows. Requires: x.starts.size() == labels.size() + 1 and every column <
+  /// features.
   Table(std::size_t features, std::size_t classes, Sparse x, std::vector<float> labels)
-      : features_(features),
+      : labelling{.classes = classes},
+        features_(features),
         classes_(classes),
         is_sparse_(true),
         sparse_(std::move(x)),
@@ -159,5 +167,8 @@ class Table {
   Sparse sparse_;
   std::vector<float> labels_;
 };
+
+/// Returns an Error if the table has classes, and a label that is not one of them.
+[[nodiscard]] Result<void> check_classes(const Table& table);
 
 }  // namespace starling::models

@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -84,8 +85,9 @@ std::string name_of(pid_t process) { return name_prefix() + std::to_string(proce
 void remove_dead_names() {
   const std::string prefix = name_prefix();
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator{"/dev/shm", ignored}) {
-    const std::string name = entry.path().filename();
+  std::filesystem::directory_iterator at{"/dev/shm", ignored};
+  for (; !ignored && at != std::filesystem::directory_iterator{}; at.increment(ignored)) {
+    const std::string name = at->path().filename();
     if (!name.starts_with(prefix)) continue;
     const auto end = name.find(':', prefix.size());
     const auto process = parse_count(name.substr(prefix.size(), end - prefix.size()));
@@ -100,16 +102,16 @@ void remove_dead_names() {
 /// full.
 constexpr std::uint64_t shared_bytes_min = std::uint64_t{128} << 20U;
 
-/// Returns an Error if /dev/shm has no room for an endpoint and some others.
+/// Returns an Error if /dev/shm has too few free bytes for this endpoint and some others.
 Result<void> check_shared_memory() {
-  struct statvfs room {};
-  if (::statvfs("/dev/shm", &room) != 0)
+  struct statvfs space {};
+  if (::statvfs("/dev/shm", &space) != 0)
     return Error{std::string{"provider shm needs /dev/shm: "} + std::strerror(errno)};
-  const std::uint64_t free = std::uint64_t{room.f_bavail} * room.f_frsize;
+  const std::uint64_t free = std::uint64_t{space.f_bavail} * space.f_frsize;
   if (free >= shared_bytes_min) return {};
   return Error{"provider shm needs " + std::to_string(shared_bytes_min >> 20U) +
-               " MiB in /dev/shm, and " + std::to_string(free >> 20U) +
-               " are free; valid: more room there, or another provider"};
+               " MiB in /dev/shm, but only " + std::to_string(free >> 20U) +
+               " MiB are free; valid: more free memory there, or another provider"};
 }
 
 Result<Info> find(Provider provider, const std::string& source) {
@@ -119,7 +121,8 @@ Result<Info> find(Provider provider, const std::string& source) {
   if (!hints) return Error{"no memory for libfabric"};
   hints->caps = FI_MSG | FI_RMA;
   hints->ep_attr->type = FI_EP_RDM;
-  // Addresses instead of offsets, and writes in any order: then shm copies in the writer alone.
+  // Asks for addresses instead of offsets, and for writes in any order: only then does the writer
+  // copy under shm without the help of the receiver.
   hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL;
   hints->domain_attr->threading = FI_THREAD_SAFE;
   hints->tx_attr->msg_order = 0;
@@ -146,7 +149,7 @@ class Endpoint::Impl {
   Result<void> open(const std::string& host) {
     if (provider_ == Provider::shm) {
       remove_dead_names();
-      if (auto has_room = check_shared_memory(); !has_room) return has_room;
+      if (auto has_space = check_shared_memory(); !has_space) return has_space;
     }
     auto info = find(provider_, provider_ == Provider::shm ? name_of(::getpid()) : host);
     if (!info) return std::move(info).error();
@@ -191,8 +194,8 @@ class Endpoint::Impl {
     (void)fi_getname(&endpoint_->fid, nullptr, &size);
     name_.resize(size);
     code = fi_getname(&endpoint_->fid, name_.data(), &size);
-    if (code != 0) return error_of(provider_, "name an endpoint", code);
-    if (provider_ == Provider::shm) name_.resize(name_.find('\0'));
+    if (code != 0) return error_of(provider_, "return the name of an endpoint", code);
+    if (provider_ == Provider::shm) name_.resize(std::min(name_.find('\0'), name_.size()));
     return {};
   }
 
@@ -220,20 +223,20 @@ class Endpoint::Impl {
                                     name.find('/', shm_prefix.size()) == std::string::npos
                               : name.size() == name_.size();  // the address of a socket
     if (!is_valid) return Error{"the name of an endpoint is not valid"};
-    fi_addr_t peer = FI_ADDR_UNSPEC;
-    const int added = fi_av_insert(addresses_.get(), name.c_str(), 1, &peer, 0, nullptr);
-    if (added != 1 || peer == FI_ADDR_UNSPEC)
-      return error_of(provider_, "add a peer", added < 0 ? added : FI_EINVAL);
-    return peer;
+    fi_addr_t endpoint = FI_ADDR_UNSPEC;
+    const int added = fi_av_insert(addresses_.get(), name.c_str(), 1, &endpoint, 0, nullptr);
+    if (added != 1 || endpoint == FI_ADDR_UNSPEC)
+      return error_of(provider_, "add an endpoint", added < 0 ? added : FI_EINVAL);
+    return endpoint;
   }
 
-  void remove(std::uint64_t peer) {
+  void remove(std::uint64_t endpoint) {
     if (provider_ != Provider::shm) return;
-    fi_addr_t address = peer;
+    fi_addr_t address = endpoint;
     (void)fi_av_remove(addresses_.get(), &address, 1, 0);
   }
 
-  WriteResult write(std::uint64_t peer, std::span<const std::byte> bytes,
+  WriteResult write(std::uint64_t endpoint, std::span<const std::byte> bytes,
                     std::shared_ptr<const void> owner, const RemoteMemory& to, std::uint64_t offset,
                     std::chrono::milliseconds timeout) {
     if (late_.size() >= late_writes_max) (void)take_entry();
@@ -254,11 +257,12 @@ class Endpoint::Impl {
     message.msg_iov = &from;
     message.desc = &descriptor;
     message.iov_count = 1;
-    message.addr = peer;
+    message.addr = endpoint;
     message.rma_iov = &place;
     message.rma_iov_count = 1;
     message.context = &write->context;
-    // shm returns after the copy. It would not copy in the writer if it had to confirm delivery.
+    // Under shm the call returns after the copy. If shm had to confirm delivery, the receiver would
+    // make the copy.
     const std::uint64_t flags = provider_ == Provider::shm ? 0 : FI_DELIVERY_COMPLETE;
     const auto ends_at = Clock::now() + timeout;
     for (ssize_t code = 0;;) {
@@ -289,7 +293,8 @@ class Endpoint::Impl {
     return {};
   }
 
-  /// Takes an entry from the queue, and forgets the late write that it ends.
+  /// Takes an entry from the completion queue, and waits for it up to `timeout`. Drops the late
+  /// write that the entry ends. Returns nothing if there is no entry.
   std::optional<Ended> take_entry(std::chrono::milliseconds timeout = {}) {
     fi_cq_entry entry{};
     const auto count = timeout.count() == 0 ? fi_cq_read(queue_.get(), &entry, 1)
@@ -352,11 +357,11 @@ Result<RemoteMemory> Endpoint::register_memory(std::span<std::byte> memory) {
   return impl_->register_memory(memory);
 }
 Result<std::uint64_t> Endpoint::add(const std::string& name) { return impl_->add(name); }
-void Endpoint::remove(std::uint64_t peer) { impl_->remove(peer); }
-WriteResult Endpoint::write(std::uint64_t peer, std::span<const std::byte> bytes,
+void Endpoint::remove(std::uint64_t endpoint) { impl_->remove(endpoint); }
+WriteResult Endpoint::write(std::uint64_t endpoint, std::span<const std::byte> bytes,
                             std::shared_ptr<const void> owner, const RemoteMemory& to,
                             std::uint64_t offset, std::chrono::milliseconds timeout) {
-  return impl_->write(peer, bytes, std::move(owner), to, offset, timeout);
+  return impl_->write(endpoint, bytes, std::move(owner), to, offset, timeout);
 }
 void Endpoint::progress(std::chrono::milliseconds timeout) { impl_->progress(timeout); }
 void Endpoint::hide_name() { impl_->hide_name(); }

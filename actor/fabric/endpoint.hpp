@@ -59,20 +59,20 @@ class Endpoint {
   [[nodiscard]] Result<std::uint64_t> add(const std::string& name);
   /// Releases the resources of an endpoint that add() has added, if the provider is shm. Does
   /// nothing under other providers, because their writes may still be in flight.
-  void remove(std::uint64_t peer);
+  void remove(std::uint64_t endpoint);
 
   /// Writes `bytes` to the memory `to`, from byte `offset` of it on. Returns when all bytes are
   /// there. Waits for at most `timeout`; the provider shm never waits. A write that has timed out
   /// reads `bytes` until the provider ends it or this endpoint is closed; until then `owner` is
   /// kept. Without an owner, `bytes` must outlive this endpoint.
-  [[nodiscard]] WriteResult write(std::uint64_t peer, std::span<const std::byte> bytes,
+  [[nodiscard]] WriteResult write(std::uint64_t endpoint, std::span<const std::byte> bytes,
                                   std::shared_ptr<const void> owner, const RemoteMemory& to,
                                   std::uint64_t offset,
                                   std::chrono::milliseconds timeout = std::chrono::seconds{1});
 
   /// Takes in what other endpoints have sent: their requests to connect, and the notices of their
   /// writes. With shm, at most `writes_max` notices may wait to be taken in. Waits for at most
-  /// `timeout` if there is nothing to take in.
+  /// `timeout` if there is nothing to take in. Requires: with shm, `timeout` is 0.
   void progress(std::chrono::milliseconds timeout = {});
 
   /// Removes the name of the endpoint from the system if the provider is shm. Connected endpoints

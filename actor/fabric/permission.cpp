@@ -4,7 +4,7 @@
 
 namespace starling::fabric {
 
-void permit_writers() {
+void permit_memory_access() {
   // Ignores failures: without Yama (a security module of Linux) the second call fails and is not
   // needed. If another process may still not read the memory of this process, Process::find()
   // returns an Error in that other process.

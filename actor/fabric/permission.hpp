@@ -5,6 +5,6 @@ namespace starling::fabric {
 
 /// Lets other processes of this user read and write the memory of this one, even if that was
 /// forbidden before (PR_SET_DUMPABLE, Yama). Thread-safe.
-void permit_writers();
+void permit_memory_access();
 
 }  // namespace starling::fabric

@@ -263,9 +263,9 @@ class Endpoint::Core {
         }
       } else if (has_restarted && last_received_at_.erase(*peer->key) > 0) {
         // The peer no longer admits the connections made to it before. A peer that has not
-        // restarted still does: it introduces itself because it has received nothing from this
-        // endpoint yet. If this endpoint reset its connections to that peer, both could reset each
-        // other's without end over long round trips.
+        // restarted still admits them: it introduces itself because it has received nothing from
+        // this endpoint yet. If this endpoint reset its connections to that peer, both could reset
+        // each other's without end over long round trips.
         transport_->forget(*peer);
       }
     }
@@ -370,9 +370,8 @@ Result<std::vector<std::string>> addresses_of(const std::string& name, const std
         "again"};
   if (name.empty() && names.size() > 1)
     return Error{
-        "the name of the node is missing, which says what key it has; valid: NAME@HOST:PORT with "
-        "one "
-        "of " +
+        "the name of the node is missing, without which its key is not known; valid: "
+        "NAME@HOST:PORT with one of " +
         all};
   if (addresses.empty())
     return Error{"the key file knows no node '" + name + "'; valid: one of " + all};

@@ -37,10 +37,10 @@ struct Maker {
   LayerPointer operator()(const DropoutSpecification& specification) const {
     return make_dropout(specification.rate, volume(input));
   }
-  LayerPointer operator()(const FlipSpecification& specification) const {
+  LayerPointer operator()(const RandomFlipSpecification& specification) const {
     return make_flip(specification);
   }
-  LayerPointer operator()(const ShiftSpecification& specification) const {
+  LayerPointer operator()(const RandomShiftSpecification& specification) const {
     return make_shift(specification);
   }
 };

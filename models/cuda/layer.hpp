@@ -4,7 +4,8 @@
 /// are to the device's memory.
 ///
 /// Names as usual in backpropagation: x is the input, y the output, w the parameters; dx and dy are
-/// the derivatives of the loss by x and y, and g is the gradient, the derivative by w.
+/// the derivatives of the loss with respect to x and y, and g is the gradient, the derivative with
+/// respect to w.
 #pragma once
 
 #include <cstddef>
@@ -91,8 +92,9 @@ class DeviceLayer {
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_avg_pool(const PoolShape& shape);
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_global_avg_pool(
     const GlobalAvgPoolSpecification& specification);
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_flip(const FlipSpecification& specification);
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_shift(const ShiftSpecification& specification);
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_flip(const RandomFlipSpecification& specification);
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_shift(
+    const RandomShiftSpecification& specification);
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_embedding(
     const EmbeddingSpecification& specification);
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_activation(ActivationSpecification::Kind kind,

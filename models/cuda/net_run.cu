@@ -55,7 +55,8 @@ struct LossCall {
   float* metric_values;
 };
 
-/// Computes the loss of each row, and its derivatives by the scores. One warp computes one row.
+/// Computes the loss of each row, and its derivatives with respect to the scores. One warp computes
+/// one row.
 __global__ void __launch_bounds__(block_threads) loss_kernel(LossCall call) {
   const Index row = blockIdx.x * (block_threads / warp) + threadIdx.x / warp;
   if (row >= call.rows) return;
@@ -243,7 +244,7 @@ void NetRun::add_terms(const Context& context, const Operation<float>& sum, cons
   float* y = values_[sum.output];
   if (!sum.in_place) copy(context, size, value(sum.inputs[0], input), y);
   for (std::size_t i = 1; i < sum.inputs.size(); ++i)
-    for_each(context, size, Add{value(sum.inputs[i], input), y}, "residual");
+    for_each(context, size, Add{value(sum.inputs[i], input), y}, "adding branches");
 }
 
 void NetRun::loss(const Context& context, const NetInput& input, std::size_t rows, float weight) {
@@ -255,10 +256,10 @@ void NetRun::loss(const Context& context, const NetInput& input, std::size_t row
                 context.stream().get()>>>({net_.loss(), count, width, net_.margin(), weight,
                                            scores(), input.labels, derivatives, losses_,
                                            metric_values_});
-  check_launch("loss");
+  check_launch("computing the loss");
   accumulate_kernel<<<1, block_threads, 0, context.stream().get()>>>(count, losses_, metric_values_,
                                                                      accumulated_);
-  check_launch("loss");
+  check_launch("computing the loss");
 }
 
 void NetRun::clear_accumulated(const Context& context) const {
@@ -290,7 +291,7 @@ void NetRun::backward(const Context& context, const float* w, const NetInput& in
     layers_[k]->backward(pass);
     if (is_added)
       for_each(context, n * volume(net_.plan().values()[input_value].shape),
-               Add{pass.dx, derivative(input_value)}, "residual");
+               Add{pass.dx, derivative(input_value)}, "adding branches");
   }
 }
 
@@ -300,7 +301,7 @@ void NetRun::pass_to_terms(const Context& context, const Operation<float>& sum, 
   for (std::size_t i = 0; i < sum.inputs.size(); ++i) {
     float* dx = derivative(sum.inputs[i]);
     if (sum.adds_derivative[i])
-      for_each(context, size, Add{dy, dx}, "residual");
+      for_each(context, size, Add{dy, dx}, "adding branches");
     else if (dx != dy)
       copy(context, size, dy, dx);
   }

@@ -118,7 +118,8 @@ Result<void> Net<T>::set_loss(const Table& data) {
   const std::vector<std::string> names{"softmax", "squared", "contrastive"};
   if (spec->name == names[0]) {
     loss_ = Loss::softmax;
-    if (data.classes() < 2) reader.refuse("needs 2 or more classes, but the data has real targets");
+    if (data.classes() < 2)
+      reader.refuse("needs 2 or more classes, but the data has " + describe_labels(data.classes()));
   } else if (spec->name == names[1]) {
     loss_ = Loss::squared;
     if (data.classes() > 0)

@@ -29,6 +29,7 @@ Result<void> check_data_shape(std::string_view name, const DataShape& built, con
   if ((data.classes() == 0) != (built.classes == 0) || data.classes() > built.classes)
     return Error{model + " was built for " + describe_labels(built.classes) +
                  ", but the data has " + describe_labels(data.classes())};
+  if (auto valid = check_classes(data); !valid) return std::move(valid).error().within(name);
   return {};
 }
 

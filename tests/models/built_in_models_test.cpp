@@ -102,6 +102,8 @@ TEST(BuiltInModels, RefuseDataThatDiffersFromTheTrainingData) {
   EXPECT_EQ(refused("softmax", dense, dense_table(5, 4, 2)), "");
   EXPECT_EQ(refused("softmax", dense, dense_table(5, 6, 3)),
             "softmax was built for 4 features, but the data has 6");
+  EXPECT_EQ(refused("softmax", dense, Table{4, 3, Table::Dense{{1, 2, 3, 4}}, {3}}),
+            "softmax: the label in row 1 is 3; valid: a class from 0 to 2");
   EXPECT_EQ(refused("mlp:4-3", dense, dense_table(5, 4, 5)),
             "mlp was built for 3 classes, but the data has 5 classes");
   EXPECT_EQ(refused("svm", dense, dense_table(5, 4, 0)),

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace starling::models {
 namespace {
 
@@ -25,6 +27,22 @@ TEST(Table, SelectsRowsOfASparseTableInOrder) {
   EXPECT_TRUE(chosen.sparse_row(1).columns.empty());
   EXPECT_EQ(chosen.sparse_row(2).columns[1], 4U);
   EXPECT_EQ(chosen.classes(), 2U);
+}
+
+TEST(Table, OfClassesHasALabellingOfClasses) {
+  const Table dense{1, 3, Table::Dense{{1, 2}}, {0, 2}};
+  EXPECT_EQ(dense.labelling.classes, 3U);
+  EXPECT_EQ(dense.labelling.text(2), "2");
+  EXPECT_EQ((Table{1, 2, Table::Sparse{}, {}}.labelling.classes), 2U);
+  EXPECT_EQ((Table{1, 0, Table::Dense{{1}}, {7}}.labelling), Labelling{});
+}
+
+TEST(Table, RefusesLabelsThatAreNotClasses) {
+  const auto refused = [](float label) {
+    return !check_classes(Table{1, 3, Table::Dense{{1, 2}}, {0, label}}).ok();
+  };
+  EXPECT_FALSE(refused(2));
+  for (const float label : {3.0F, -1.0F, 0.5F, std::nanf("")}) EXPECT_TRUE(refused(label)) << label;
 }
 
 }  // namespace

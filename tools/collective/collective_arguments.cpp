@@ -11,7 +11,7 @@ namespace {
 
 const std::vector<KeyDescription>& collective_keys() {
   static const std::vector<KeyDescription> keys{
-      {"members", ValueType::count, "N", "how many take part [8, or those of the topology]",
+      {"members", ValueType::count, "N", "the number of members [8, or those of the topology]",
        "Options"},
       {"operation", ValueType::text, "NAME",
        "all-reduce | reduce | broadcast | gather | scatter | reduce-scatter | all-gather | "
@@ -21,8 +21,8 @@ const std::vector<KeyDescription>& collective_keys() {
        "Options"},
       {"bytes", ValueType::text, "AMOUNT",
        "the size of a member's vector: 4096, 100M, 64MiB [100M]", "Options"},
-      {"latency", ValueType::text, "TIME", "the time that each message takes besides [50us]",
-       "Options"},
+      {"latency", ValueType::text, "TIME",
+       "the time that each message takes in addition to that of its bytes [50us]", "Options"},
       {"bandwidth", ValueType::text, "AMOUNT",
        "of each port, or of each lane of a topology: 10Gbps, 20GB (a second) [10Gbps]", "Options"},
       {"json", ValueType::flag, "", "one JSON object, with all moves", "Options"},

@@ -104,7 +104,7 @@ std::string plan_text(const collective::Plan& plan, const collective::Request& r
   std::string text = printable(print(plan.algorithm)) + ": " + request_text(request, network);
   text += fmt::format("proof            each chunk counts each contribution once, and arrives\n");
   text += fmt::format("rounds           {}\nmessages         {}\n", cost.rounds, cost.messages);
-  text += fmt::format("bytes a {}     {:.0f}, {:.4g} of the vector\n",
+  text += fmt::format("bytes per {}   {:.0f}, {:.4g} of the vector\n",
                       network.topology ? "link" : "port", cost.port_bytes,
                       cost.port_bytes / request.bytes);
   text += fmt::format("time             {}\n", time_in_units(cost.unpipelined_seconds));
@@ -147,7 +147,7 @@ std::string plan_json(const collective::Plan& plan, const collective::Request& r
 std::string plans_text(const std::vector<collective::Plan>& plans,
                        const collective::Request& request, const collective::Network& network) {
   TextTable table{
-      {"collective", "rounds", "messages", "of the vector a port", "time", "pipelined", "slices"}};
+      {"collective", "rounds", "messages", "vectors per port", "time", "pipelined", "slices"}};
   for (const collective::Plan& plan : plans)
     table.rows.push_back({print(plan.algorithm), std::to_string(plan.cost.rounds),
                           std::to_string(plan.cost.messages),

@@ -80,26 +80,26 @@ void FlowExecutor::on(const FlowContext& context, MemberId, const TaskOrder& ord
   for (const Action::Read& read : action->reads(name.stage.stage, name.part)) {
     const flow::Part end = read.part ? *read.part + 1 : action->stages[read.stage].parts;
     for (flow::Part part = read.part.value_or(0); part < end && !is_gone; ++part)
-      is_gone = need(context, *action, read, part, &name) == Need::gone;
+      is_gone = request_output(context, *action, read, part, &name) == Availability::gone;
   }
   if (is_gone) return give_up(context, name, TaskOutcome::lacks_input);
   start_if_ready(context, name, task);
   fetch_next(context);
 }
 
-FlowExecutor::Need FlowExecutor::need(const FlowContext& context, const Action& action,
-                                      const Action::Read& read, flow::Part part,
-                                      const PartName* task) {
+auto FlowExecutor::request_output(const FlowContext& context, const Action& action,
+                                  const Action::Read& read, flow::Part part, const PartName* task)
+    -> Availability {
   const PieceName name{action.output_of(read.stage, part), read.piece};
-  if (outputs_.contains(name.output)) return Need::here;
+  if (outputs_.contains(name.output)) return Availability::here;
   auto piece = pieces_.find(name);
   if (piece == pieces_.end()) {
     const StageName stage{action.id, read.stage};
     const auto holders = holders_.find(stage);
-    if (holders == holders_.end() || part >= holders->second.size()) return Need::gone;
+    if (holders == holders_.end() || part >= holders->second.size()) return Availability::gone;
     const MemberId holder = holders->second[part];
     if (holder == self_) context.send(*configuration_->coordinator, OutputLost{name.output, self_});
-    if (holder == self_ || configuration_->find(holder) == nullptr) return Need::gone;
+    if (holder == self_ || configuration_->find(holder) == nullptr) return Availability::gone;
     piece = pieces_.emplace(name, Piece{stage, holder}).first;
     queues_[holder].push_back(name);
   }
@@ -111,7 +111,7 @@ FlowExecutor::Need FlowExecutor::need(const FlowContext& context, const Action& 
     reader.reads.push_back(name);
     if (!piece->second.is_here) reader.missing.insert(name);
   }
-  return piece->second.is_here ? Need::here : Need::coming;
+  return piece->second.is_here ? Availability::here : Availability::coming;
 }
 
 void FlowExecutor::start_if_ready(const FlowContext& context, const PartName& name,
@@ -205,7 +205,7 @@ void FlowExecutor::on(const FlowContext& context, MemberId from, const PieceChun
   const auto fetch = fetches_.find(answer.fetch);
   if (fetch == fetches_.end() || fetch->second.holder != from || fetch->second.storing > 0) return;
   for (const PieceChunk& chunk : answer.chunks) take(context, from, answer.fetch, chunk);
-  go_on(context, answer.fetch);
+  continue_fetch(context, answer.fetch);
 }
 
 void FlowExecutor::take(const FlowContext& context, MemberId from, std::uint32_t fetch,
@@ -230,7 +230,7 @@ void FlowExecutor::on(const FlowContext& context, const PieceStored& stored) {
   const auto fetch = fetches_.find(stored.fetch);
   if (fetch == fetches_.end()) return;
   --fetch->second.storing;
-  go_on(context, stored.fetch);
+  continue_fetch(context, stored.fetch);
 }
 
 void FlowExecutor::on_stored(const FlowContext& context, const PieceStored& stored) {
@@ -249,7 +249,7 @@ void FlowExecutor::on_stored(const FlowContext& context, const PieceStored& stor
   if (piece.is_result && --results_missing_ == 0) gather(context);
 }
 
-void FlowExecutor::go_on(const FlowContext& context, std::uint32_t id) {
+void FlowExecutor::continue_fetch(const FlowContext& context, std::uint32_t id) {
   Fetch& fetch = fetches_.at(id);
   if (fetch.storing > 0) return;
   std::erase_if(fetch.pieces, [&](const PieceName& name) {
@@ -272,7 +272,7 @@ void FlowExecutor::lose(const FlowContext& context, const PieceName& name, TaskO
   pieces_.erase(found);
   context.output(DropPiece{name});
   if (piece.is_result && outcome == TaskOutcome::failed)
-    context.out.push_back(Fail{"a part of a result cannot be stored: " + error});
+    context.out.push_back(Fail{"a part of a result cannot be fetched: " + error});
   for (const PartName& task : piece.tasks) give_up(context, task, outcome, error);
 }
 
@@ -315,7 +315,8 @@ void FlowExecutor::gather(const FlowContext& context) {
   const flow::StageId last = action.last();
   results_missing_ = 0;
   for (flow::Part part = 0; part < action.stages[last].parts; ++part)
-    if (need(context, action, {last, part, 0}, part, nullptr) != Need::here) ++results_missing_;
+    if (request_output(context, action, {last, part, 0}, part, nullptr) != Availability::here)
+      ++results_missing_;
   if (results_missing_ > 0) return fetch_next(context);
   for (flow::Part part = 0; part < action.stages[last].parts; ++part) {
     const PieceName name{action.output_of(last, part), 0};

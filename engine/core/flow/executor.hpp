@@ -1,6 +1,7 @@
-/// The part of a Flow that every member has: it fetches what tasks read, lets the member's driver
-/// (an actor or a test, not the program) run them, serves the outputs that are here, on this
-/// member, to other members, and gathers the results of actions. Not thread-safe.
+/// The part of the role Flow that every member has, the coordinator too: fetches what tasks read,
+/// has the member's driver run the tasks, serves the outputs that are here, on this member, to
+/// other members, and gathers the results of actions. The driver is an actor or a test, not the
+/// flow's program. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +45,8 @@ class FlowExecutor {
   void on(const FlowContext& context, MemberId from, const ForgetActions& forget);
 
   [[nodiscard]] const Actions& actions() const { return actions_; }
-  /// True if the outputs of a stage stay when the actions before `before` are forgotten. Does not
-  /// consider whether they are results, which stay too.
+  /// True if an action from `before` on may read the outputs of this stage. Says nothing about
+  /// outputs that are results: they stay in any case.
   [[nodiscard]] bool keeps(const StageName& stage, ActionId before) const;
   /// True if no task waits or runs.
   [[nodiscard]] bool is_idle() const { return tasks_.empty(); }
@@ -59,8 +60,10 @@ class FlowExecutor {
     /// All pieces that the task reads.
     std::vector<PieceName> reads = {};
   };
-  /// A piece of an output of another member.
+  /// The piece of an output of another member that one part of the next stage reads; the whole
+  /// output if it is not shuffled (flow::OutputForm).
   struct Piece {
+    /// StorePiece::stage, which can differ from the stage in the piece's name.
     StageName stage;
     /// The member that has the piece, and the next chunk to ask for.
     MemberId holder = 0;
@@ -84,18 +87,18 @@ class FlowExecutor {
     /// The number of received chunks that the driver has not stored yet.
     std::size_t storing = 0;
   };
-  enum class Need { here, coming, gone };
+  enum class Availability { here, coming, gone };
 
   [[nodiscard]] FlowState state() const;
   void send_progress(const FlowContext& context) const;
   void report(const FlowContext& context, const PartName& task, TaskOutcome outcome,
               std::string error = {}, const flow::TaskCounts& counts = {}) const;
 
-  /// Looks for an output that a task or, if `task` is null, a result reads; fetches it if another
-  /// member has it. Returns `here` if this member has it, `coming` if it is being fetched, and
-  /// `gone` if no member is known to have it.
-  Need need(const FlowContext& context, const Action& action, const Action::Read& read,
-            flow::Part part, const PartName* task);
+  /// Looks for an output that `task` reads or, if `task` is null, that is part of a result; fetches
+  /// it if another member has it. Returns `here` if it is here, `coming` if it is being fetched,
+  /// and `gone` if no member is known to have it.
+  Availability request_output(const FlowContext& context, const Action& action,
+                              const Action::Read& read, flow::Part part, const PartName* task);
   void start_if_ready(const FlowContext& context, const PartName& name, TaskState& task);
   /// Ends a task that does not run, and reports why.
   void give_up(const FlowContext& context, const PartName& task, TaskOutcome outcome,
@@ -111,9 +114,10 @@ class FlowExecutor {
   /// Stores a chunk that has come, or gives the piece up.
   void take(const FlowContext& context, MemberId from, std::uint32_t fetch,
             const PieceChunk& chunk);
+  /// Called by on(PieceStored), which then continues the fetch.
   void on_stored(const FlowContext& context, const PieceStored& stored);
   /// If all chunks that have come are stored, asks for the chunks of `fetch` that are left.
-  void go_on(const FlowContext& context, std::uint32_t fetch);
+  void continue_fetch(const FlowContext& context, std::uint32_t fetch);
   /// If the coordinator has ended the program's present action: fetches the missing outputs of the
   /// action's result or, if no output is missing, ends the action here.
   void gather(const FlowContext& context);

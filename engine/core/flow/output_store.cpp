@@ -108,6 +108,7 @@ PieceChunk OutputStore::read_chunk(MemberId reader, const PieceName& piece, std:
     read_next(reading->second, number, bytes_max);
   } catch (const std::exception& fault) {
     readings_.erase(key);
+    missing.is_missing = false;
     missing.error = "an output cannot be read: " + exception_text(fault);
     return missing;
   }

@@ -1,6 +1,6 @@
 /// A worker's protocol: read the parameters, compute, write the update, and pass the barrier, step
-/// after step. How parameters are read and updates are written is the matter of the member's
-/// exchange (engine/exchange/exchange.hpp).
+/// after step. The member's exchange decides how parameters are read and updates are written
+/// (engine/exchange/exchange.hpp).
 #pragma once
 
 #include <algorithm>
@@ -196,7 +196,7 @@ class Worker {
   /// The draws and passes of the worker's SampleGate; zero in central mode.
   [[nodiscard]] SampleGate::Counts draw_counts() const;
   /// How often others have drawn this worker and asked for its step.
-  [[nodiscard]] std::uint64_t drawn() const noexcept { return drawn_; }
+  [[nodiscard]] std::uint64_t times_drawn() const noexcept { return times_drawn_; }
 
  private:
   void enter(const Context& context);
@@ -266,8 +266,10 @@ class Worker {
   std::optional<WorkShare> former_share_;
   /// The worker's step when its part of the deal began; absent if it has not begun, or has no part.
   std::optional<Step> deal_first_step_;
-  /// The number of samples that the worker had taken then.
+  /// The number of samples that the worker had taken when its part of the deal began.
   std::uint64_t deal_first_samples_ = 0;
+  /// True if the worker has a part in the current deal. In the first deal, all workers have one but
+  /// those that join later.
   bool has_part_;
 
   /// The values that were read, kept until the update is there.
@@ -280,7 +282,7 @@ class Worker {
   /// The requests of workers that want a Notice when this worker has caught up, by worker.
   std::map<MemberId, NotifyRequest> notify_requests_;
   /// How often others have drawn this worker.
-  std::uint64_t drawn_ = 0;
+  std::uint64_t times_drawn_ = 0;
   /// When the worker started, and when it ended, if it has.
   Time started_at_{};
   Time ended_at_{};

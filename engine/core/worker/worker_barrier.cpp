@@ -50,7 +50,7 @@ void Worker::on(const Context& context, const Notice& notice) {
 }
 
 void Worker::on(const Context& context, const StepQuery& query) {
-  ++drawn_;
+  ++times_drawn_;
   context.send(ToMember{query.from},
                StepAnswer{options_.id, query.draw, reported_step(),
                           gate_ ? gate_->pace_report(context.now) : std::nullopt});

@@ -7,7 +7,8 @@
 namespace starling::collective {
 namespace {
 
-/// By member: whether a value holds its contribution. A value that does not exist holds none.
+/// By member: whether a value holds the member's contribution. A value that does not exist holds
+/// none.
 using Contributions = std::vector<bool>;
 
 bool is_empty(const Contributions& value) { return std::ranges::find(value, true) == value.end(); }
@@ -102,7 +103,8 @@ class ChunkChecker {
   Result<void> execute(const ScheduledMove& scheduled, const Contributions& sent) {
     Contributions& value = values_[scheduled.move.to];
     if (is_empty(sent))
-      return at(scheduled, "member " + std::to_string(scheduled.move.from) + " has no value of it");
+      return at(scheduled,
+                "member " + std::to_string(scheduled.move.from) + " has no value of the chunk");
     if (scheduled.move.action == ReceiveAction::copy) {
       value = sent;
       return {};

@@ -144,7 +144,9 @@ Result<Cost> cost(const Schedule& schedule, double bytes, const Network& network
   cost.seconds = cost.unpipelined_seconds = loads.seconds(bytes, 1);
   for (std::size_t slices = 2; slices <= slices_max; slices *= 2) {
     const double seconds = loads.seconds(bytes, slices);
-    if (seconds < cost.seconds) std::tie(cost.seconds, cost.slices) = std::tie(seconds, slices);
+    // Sums of the same terms in another order differ in their last digits.
+    if (seconds < (1 - 1e-9) * cost.seconds)
+      std::tie(cost.seconds, cost.slices) = std::tie(seconds, slices);
     // Once the time is far above the least one, finer slices only add messages.
     if (seconds > 2 * cost.seconds) break;
   }

@@ -54,9 +54,9 @@ struct Choice {
 
 /// Chooses an algorithm among cuDNN's candidates, which cuDNN orders by estimated speed. Returns
 /// the first deterministic one that needs at most workspace_max bytes and works when it is tried;
-/// if there is none, the first other one. Does not measure speeds, so that the same net is computed
-/// in the same way every time, unless the device has too little memory for a trial. Throws Failure
-/// if no candidate works.
+/// if there is none, the first such candidate that is not deterministic. Does not measure speeds,
+/// so that the same net is computed in the same way every time, unless the device has too little
+/// memory for a trial. Throws Failure if no candidate works.
 template <class Algorithm, class Performance, class ListCandidates, class WorkspaceSize, class Try>
 Choice<Algorithm> choose(const ListCandidates& list_candidates, const WorkspaceSize& workspace_size,
                          const Try& try_algorithm) {
@@ -154,7 +154,7 @@ class ConvolutionLayer final : public DeviceLayer {
                                        b.dy, operation_.get(), plan.backward_data.algorithm,
                                        workspace(b), plan.backward_data.bytes, &zero_, plan.x.get(),
                                        b.dx),
-          "conv2d: derivative by the input");
+          "conv2d: derivative with respect to the input");
   }
 
  private:

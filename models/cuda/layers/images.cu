@@ -81,7 +81,8 @@ class GlobalAvgPoolLayer final : public DeviceLayer {
 /// Shifts images at random or, if shift_max is 0, mirrors them at random.
 class AugmentLayer final : public DeviceLayer {
  public:
-  explicit AugmentLayer(const ShiftSpecification& specification) : specification_(specification) {}
+  explicit AugmentLayer(const RandomShiftSpecification& specification)
+      : specification_(specification) {}
 
   void forward(const ForwardCall& f) override {
     if (f.training) return augment(f, f.x, f.y, false);
@@ -106,7 +107,7 @@ class AugmentLayer final : public DeviceLayer {
              "augmenting images");
   }
 
-  ShiftSpecification specification_;
+  RandomShiftSpecification specification_;
 };
 
 }  // namespace
@@ -120,11 +121,11 @@ std::unique_ptr<DeviceLayer> make_avg_pool(const PoolShape& shape) {
 std::unique_ptr<DeviceLayer> make_global_avg_pool(const GlobalAvgPoolSpecification& specification) {
   return std::make_unique<GlobalAvgPoolLayer>(specification);
 }
-std::unique_ptr<DeviceLayer> make_flip(const FlipSpecification& specification) {
-  return std::make_unique<AugmentLayer>(
-      ShiftSpecification{specification.height, specification.width, specification.channels, 0});
+std::unique_ptr<DeviceLayer> make_flip(const RandomFlipSpecification& specification) {
+  return std::make_unique<AugmentLayer>(RandomShiftSpecification{
+      specification.height, specification.width, specification.channels, 0});
 }
-std::unique_ptr<DeviceLayer> make_shift(const ShiftSpecification& specification) {
+std::unique_ptr<DeviceLayer> make_shift(const RandomShiftSpecification& specification) {
   return std::make_unique<AugmentLayer>(specification);
 }
 

@@ -23,9 +23,8 @@ constexpr float missing_number = std::numeric_limits<float>::quiet_NaN();
 /// Names the options that accept missing values, for messages.
 std::string missing_value_options(const CsvSource& source) {
   return source.training_table == nullptr
-             ? "; valid: missing=mean, which replaces a missing number by its column's mean and a "
-               "missing category by none of its column's categories, or missing=drop, which leaves "
-               "out such rows"
+             ? "; valid: missing=mean, which replaces a missing number by its column's mean and "
+               "encodes a missing category as zeros, or missing=drop, which leaves out such rows"
              : "; valid: rows without missing values, or training data that were read with "
                "missing=mean";
 }
@@ -119,7 +118,8 @@ Result<std::optional<RawTable>> CsvReader::read() {
 }
 
 Result<RawTable> CsvReader::finish() {
-  if (rows_read_ == 0) return Error{rows_.path() + ": holds a header, but no rows"};
+  if (rows_read_ == 0)
+    return Error{rows_.path() + ": holds a header, but no rows; valid: at least one row"};
   if (labels_.empty())
     return Error{rows_.path() +
                  ": lacks a value in every row, so missing=drop leaves none; valid: "

@@ -78,7 +78,8 @@ Result<CsvColumns> ColumnFinder::find() {
   if (training != nullptr)
     if (auto done = order_by_name(*training); !done) return std::move(done).error();
   if (found_.features.empty())
-    return rows_.error("has no column of features beside labels and ids");
+    return rows_.error(
+        "has no column of features; valid: one or more beside labels, ids and ignored columns");
   if (auto done = find_categories(); !done) return std::move(done).error();
   return found_;
 }

@@ -75,7 +75,7 @@ class RandomFlip final : public Augment<T> {
 
   [[nodiscard]] LayerSpecification specification() const override {
     const Shape& s = this->shape();
-    return FlipSpecification{s[0], s[1], s[2]};
+    return RandomFlipSpecification{s[0], s[1], s[2]};
   }
 
  private:
@@ -97,7 +97,7 @@ class RandomShift final : public Augment<T> {
 
   [[nodiscard]] LayerSpecification specification() const override {
     const Shape& s = this->shape();
-    return ShiftSpecification{s[0], s[1], s[2], shift_max_};
+    return RandomShiftSpecification{s[0], s[1], s[2], shift_max_};
   }
 
  private:

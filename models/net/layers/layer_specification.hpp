@@ -84,14 +84,14 @@ struct DropoutSpecification {
 
 /// While training, mirrors images [height x width x channels] left to right, each with probability
 /// 1/2.
-struct FlipSpecification {
+struct RandomFlipSpecification {
   std::size_t height = 0;
   std::size_t width = 0;
   std::size_t channels = 0;
 };
 /// While training, moves images [height x width x channels] by -shift_max to shift_max rows and
 /// columns, all shifts equally likely. Pixels that come from outside the image are 0.
-struct ShiftSpecification {
+struct RandomShiftSpecification {
   std::size_t height = 0;
   std::size_t width = 0;
   std::size_t channels = 0;
@@ -102,6 +102,6 @@ using LayerSpecification =
     std::variant<ConvolutionSpecification, MaxPoolSpecification, AvgPoolSpecification,
                  GlobalAvgPoolSpecification, DenseSpecification, EmbeddingSpecification,
                  FlattenSpecification, ActivationSpecification, BatchNormSpecification,
-                 DropoutSpecification, FlipSpecification, ShiftSpecification>;
+                 DropoutSpecification, RandomFlipSpecification, RandomShiftSpecification>;
 
 }  // namespace starling::models

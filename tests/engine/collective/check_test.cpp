@@ -139,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
         Sabotage{"Shares", [](Schedule& s) { s.chunks[0].share = 0.5; },
                  "the chunks' shares sum to 1.250000, not to 1"},
         Sabotage{"WrongSource", [](Schedule& s) { s.chunks[0].source = 2; },
-                 "round 1: 1 -> 2 adds chunk 0: member 1 has no value of it"}),
+                 "round 1: 1 -> 2 adds chunk 0: member 1 has no value of the chunk"}),
     name_of);
 
 TEST(Sabotage, EachLostMoveOfAnyScheduleIsNamed) {

@@ -22,8 +22,8 @@ Cost cost_of(const Algorithm& algorithm, std::size_t members,
   return cost(make(algorithm, members, operation, root), bytes, network).value();
 }
 
-// Patarasuk and Yuan 2009: 2(n-1) rounds, 2(n-1)/n of the vector a port, and no algorithm with one
-// port needs fewer bytes.
+// Patarasuk and Yuan 2009: 2(n-1) rounds, 2(n-1)/n of the vector per port, and no algorithm with
+// one port needs fewer bytes.
 TEST(Costs, OfARing) {
   for (std::size_t n = 1; n <= (sanitized ? 9 : 33); ++n) {
     const auto members = static_cast<double>(n);
@@ -108,7 +108,7 @@ TEST(DoubleTrees, HaveLeavesInOneTreeThatAreInnerInTheOther) {
       const std::size_t up = DoubleTree::parent(i, n);
       if (up == i) continue;
       ++children[up];
-      ++children[n + DoubleTree::twin(up, n)];
+      ++children[n + DoubleTree::member_in_second_tree(up, n)];
     }
     std::size_t inner_in_both = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -201,6 +201,13 @@ TEST(Choice, IsOfPlansThatRunTheOperation) {
     ASSERT_TRUE(plans) << plans.error().message;
     for (const Plan& plan : *plans) EXPECT_EQ(plan.schedule, make(plan.algorithm, 6, operation, 2));
   }
+}
+
+/// Sums of the same terms in another order differ in their last digits.
+TEST(Costs, WithoutLatencyAreThoseOfOneSlice) {
+  const Network network{.latency_s = 0, .bytes_per_second = 1.25e9};
+  const auto schedule = make_schedule(Ring{}, Operation::all_reduce, 8, 0).value();
+  EXPECT_EQ(cost(schedule, 1e8, network).value().slices, 1U);
 }
 
 }  // namespace

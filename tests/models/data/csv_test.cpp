@@ -63,8 +63,7 @@ TEST(Csv, RefusesBadFilesWithLocationAndValidForm) {
   const TemporaryFolder folder;
   const std::string missing =
       "is a missing value; valid: missing=mean, which replaces a missing number by its column's "
-      "mean and a missing category by none of its column's categories, or missing=drop, which "
-      "leaves out such rows";
+      "mean and encodes a missing category as zeros, or missing=drop, which leaves out such rows";
   const std::string mixed =
       "is not a number, but 1 others of that column are; valid: numbers, category=NAME for a "
       "column "
@@ -72,8 +71,8 @@ TEST(Csv, RefusesBadFilesWithLocationAndValidForm) {
   const std::vector<std::array<std::string, 3>> cases{
       {"", "", "FILE: is empty; valid: rows of cells"},
       {"", "\n \r\n\n", "FILE: is empty; valid: rows of cells"},
-      {"", "a,b\n", "FILE: holds a header, but no rows"},
-      {"", "a,b\n\n", "FILE: holds a header, but no rows"},
+      {"", "a,b\n", "FILE: holds a header, but no rows; valid: at least one row"},
+      {"", "a,b\n\n", "FILE: holds a header, but no rows; valid: at least one row"},
       {"", "1\n2\n",
        "FILE:1: has 1 column for a feature and a label; a row needs two, separated by commas, "
        "semicolons, tabs or |"},

@@ -20,7 +20,7 @@ TEST(Collective, PrintsTheCostAndTheMovesOfEachRound) {
             "proof            each chunk counts each contribution once, and arrives\n"
             "rounds           4\n"
             "messages         12\n"
-            "bytes a port     4000000, 1.333 of the vector\n"
+            "bytes per port   4000000, 1.333 of the vector\n"
             "time             8 ms\n"
             "time, pipelined  8 ms, one slice is best\n"
             "chunks           3\n"
@@ -72,7 +72,7 @@ TEST(Collective, PacksTreesIntoATopology) {
       folder, "collective trees:cycle.txt --operation broadcast --latency 0s --bandwidth 1GB");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(contains(ran.out, "among 4 members")) << ran.out;
-  EXPECT_TRUE(contains(ran.out, "bytes a link     50000000, 0.5 of the vector")) << ran.out;
+  EXPECT_TRUE(contains(ran.out, "bytes per link   50000000, 0.5 of the vector")) << ran.out;
 }
 
 TEST(Collective, DrawsAPicture) {

@@ -24,7 +24,8 @@ struct DoubleTree {
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t up = parent(i, n);
       trees[0].parents[(i + root) % n] = static_cast<Rank>((up + root) % n);
-      trees[1].parents[(twin(i, n) + root) % n] = static_cast<Rank>((twin(up, n) + root) % n);
+      trees[1].parents[(member_in_second_tree(i, n) + root) % n] =
+          static_cast<Rank>((member_in_second_tree(up, n) + root) % n);
     }
     return reduce_over(trees);
   }
@@ -39,7 +40,7 @@ struct DoubleTree {
   }
   /// Returns the member that has position i in the second tree: the mirror image of i if n is even,
   /// else the one after i, so that leaves of the first tree become inner.
-  static std::size_t twin(std::size_t i, std::size_t n) {
+  static std::size_t member_in_second_tree(std::size_t i, std::size_t n) {
     return n % 2 == 0 ? n - 1 - i : (i + 1) % n;
   }
 

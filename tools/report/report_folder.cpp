@@ -1,4 +1,4 @@
-#include "starling/tools/report/folder_output.hpp"
+#include "starling/tools/report/report_folder.hpp"
 
 #include <filesystem>
 
@@ -14,18 +14,18 @@ std::string path_inside(const std::string& folder, const std::string& name) {
   return (std::filesystem::path{folder} / name).string();
 }
 
-Result<OutputFolder> OutputFolder::make(const std::string& path) {
+Result<ReportFolder> ReportFolder::make(const std::string& path) {
   std::error_code fault;
-  if (std::filesystem::is_directory(path, fault)) return OutputFolder{{}};
+  if (std::filesystem::is_directory(path, fault)) return ReportFolder{{}};
   if (std::filesystem::exists(path, fault))
     return Error{path + ": is a file; valid: the name of a folder"};
   if (!std::filesystem::create_directory(path, fault))
     return Error{path + ": cannot be made: " + fault.message()};
   add_unfinished_folder(path);
-  return OutputFolder{path};
+  return ReportFolder{path};
 }
 
-Result<OutputFolder> OutputFolder::prepare(const FileUse& folder,
+Result<ReportFolder> ReportFolder::prepare(const FileUse& folder,
                                            std::span<const std::string> names,
                                            std::span<const FileUse> taken) {
   if (auto free = check_no_conflict(folder, taken); !free) return std::move(free).error();
@@ -40,7 +40,7 @@ Result<OutputFolder> OutputFolder::prepare(const FileUse& folder,
   return made;
 }
 
-OutputFolder::~OutputFolder() {
+ReportFolder::~ReportFolder() {
   if (created_path_.empty()) return;
   std::error_code ignored;  // remove() fails if there are files in the folder, which then stays
   std::filesystem::remove(created_path_, ignored);

@@ -20,22 +20,22 @@ namespace starling::program {
 
 /// A folder for outputs. If prepare() made the folder, the destructor removes it again unless there
 /// are files in it.
-class OutputFolder {
+class ReportFolder {
  public:
   /// Makes the folder if it does not exist. `names` are the files that the command will write into
   /// it, and `taken` the command's other inputs and outputs. Returns an error if the folder or one
   /// of these files is one of `taken`, or if a file cannot be written.
-  static Result<OutputFolder> prepare(const FileUse& folder, std::span<const std::string> names,
+  static Result<ReportFolder> prepare(const FileUse& folder, std::span<const std::string> names,
                                       std::span<const FileUse> taken);
 
-  OutputFolder(OutputFolder&& other) noexcept
+  ReportFolder(ReportFolder&& other) noexcept
       : created_path_(std::exchange(other.created_path_, {})) {}
-  OutputFolder& operator=(OutputFolder&&) = delete;
-  ~OutputFolder();
+  ReportFolder& operator=(ReportFolder&&) = delete;
+  ~ReportFolder();
 
  private:
-  explicit OutputFolder(std::string created_path) : created_path_(std::move(created_path)) {}
-  static Result<OutputFolder> make(const std::string& path);
+  explicit ReportFolder(std::string created_path) : created_path_(std::move(created_path)) {}
+  static Result<ReportFolder> make(const std::string& path);
 
   /// The path of the folder if make() created it; empty if it existed before.
   std::string created_path_;
