@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "starling/base/memory.hpp"
@@ -29,6 +31,16 @@ const ReadLimits& no_limits() {
 
 /// The limits of this thread's innermost ReadScope; null outside of any.
 thread_local const ReadLimits* current_limits = nullptr;
+
+/// The device number and the inode number of each file that withhold_file() was called with.
+struct WithheldFiles {
+  std::mutex mutex;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> files;
+};
+WithheldFiles& withheld() {
+  static auto& files = *new WithheldFiles;  // never destroyed, because threads may still read
+  return files;
+}
 
 const char* describe_kind(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
@@ -73,6 +85,11 @@ Bound compute_bound(double held_bytes) {
 
 }  // namespace
 
+void withhold_file(std::uint64_t device, std::uint64_t number) {
+  const std::lock_guard lock{withheld().mutex};
+  withheld().files.emplace(device, number);
+}
+
 ReadScope::ReadScope(ReadLimits limits)
     : limits_(std::move(limits)), outer_limits_(std::exchange(current_limits, &limits_)) {}
 
@@ -104,6 +121,11 @@ Result<InputDescriptor> InputDescriptor::open(const std::string& path) {
 Result<void> InputDescriptor::check_kind() {
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0) return Error{path_ + ": " + std::strerror(errno)};
+  {
+    const std::lock_guard lock{withheld().mutex};
+    if (withheld().files.contains({status.st_dev, status.st_ino}))
+      return Error{path_ + ": is a key file that this process uses; valid: a file of data"};
+  }
   const bool is_pipe = S_ISFIFO(status.st_mode) && !ReadScope::limits().refuses_pipes;
   if (!S_ISREG(status.st_mode) && !is_pipe) return wrong_kind_error(path_, status.st_mode);
   if (!is_pipe) size_ = static_cast<std::uint64_t>(status.st_size);

@@ -15,6 +15,11 @@
 
 namespace starling {
 
+/// Makes InputDescriptor::open() refuse a file from now on, by any path: the file with this device
+/// and number, as stat() returns them. For files with secrets, because a node reads files that
+/// clients name. Thread-safe.
+void withhold_file(std::uint64_t device, std::uint64_t number);
+
 /// Limits on the files that one thread reads.
 struct ReadLimits {
   /// True to refuse pipes. Devices are always refused.

@@ -70,12 +70,16 @@ class PreparedJobs {
     return still_running;
   }
 
-  /// Refuses settings that are too long: every node sends the settings of its jobs with its status.
+  /// Refuses settings that are too long or too many: every node sends the settings of its jobs with
+  /// its status, and each setting takes memory even if its texts are empty.
   [[nodiscard]] static Result<void> check_settings(const wire::JobSettings& settings) {
+    if (settings.size() > settings_max)
+      return Error{"the job has " + std::to_string(settings.size()) + " settings; valid: up to " +
+                   std::to_string(settings_max)};
     std::size_t bytes = 0;
     for (const auto& [key, text] : settings) bytes += key.size() + text.size();
     if (bytes <= settings_bytes_max) return {};
-    return Error{"its settings take " + std::to_string(bytes) + " bytes; valid: up to " +
+    return Error{"the job's settings take " + std::to_string(bytes) + " bytes; valid: up to " +
                  std::to_string(settings_bytes_max)};
   }
 
@@ -93,7 +97,7 @@ class PreparedJobs {
     const bool has_reader = is_reading(id);
     if (has_reader && !preparing_.contains(id))
       return on_prepared(
-          Error{"the data read for it are being discarded; valid: to submit it again"});
+          Error{"the data read for the job are being discarded; valid: to submit it again"});
     const bool is_first = !preparing_.contains(id);
     preparing_[id][waiter] = std::move(on_prepared);
     if (!is_first) return;
@@ -103,8 +107,8 @@ class PreparedJobs {
 
   /// True if no more readers may start now. A reader may fill much memory, even if its job was
   /// forgotten in the meantime, so at most `readers_max` may run. A reader that still runs after
-  /// its time limit reads no more data: it hangs, or makes initial values. At most `hanging_max` of
-  /// these may run besides.
+  /// its time limit reads no more data: it hangs, or makes initial values. At most `hanging_max`
+  /// such readers may run in addition.
   [[nodiscard]] bool is_busy() const {
     const std::lock_guard lock{readers_->mutex};
     const auto hanging_before = EventLoop::Clock::now() - read_timeout - hang_check_delay;
@@ -148,14 +152,15 @@ class PreparedJobs {
     std::size_t nodes;
   };
 
-  /// The most bytes of a job's settings.
+  /// The most settings of a job, and the most bytes of them.
+  static constexpr std::size_t settings_max = 16'384;
   static constexpr std::size_t settings_bytes_max = std::size_t{64} << 10U;
   static constexpr std::ptrdiff_t readers_max = 4;
   static constexpr std::ptrdiff_t hanging_max = 32;
   /// The longest time for reading data. The node to which the job was submitted waits as long for
   /// the reply to PrepareJob (Submissions::prepare_timeout).
   static constexpr std::chrono::minutes read_timeout{5};
-  /// A reader that runs this long after `read_timeout` hangs.
+  /// A reader that still runs this long after `read_timeout` counts as hanging.
   static constexpr std::chrono::seconds hang_check_delay{5};
   /// How long close() waits for the readers. A reader that reads data checks at shorter intervals
   /// whether it must end; a reader that hangs, or that makes initial values, does not.
@@ -242,7 +247,8 @@ class PreparedJobs {
                            .stop = stop,
                            .deadline = EventLoop::Clock::now() + read_timeout}};
     auto made = catch_errors(make);
-    // The text of a user's code goes to other nodes and to the client.
+    // The text may come from a user's code and goes to other nodes and the client, so its length is
+    // limited.
     if (!made) made = Error{made.error().message.substr(0, exception_text_max)};
     const std::lock_guard lock{shared->mutex};
     if (shared->loop != nullptr)
@@ -261,10 +267,10 @@ class PreparedJobs {
                          EventLoop::Clock::now() >= reader->second.started_at + read_timeout;
       if (!hangs) return;
     }
-    finish(id, Error{"its data were not read within 5 minutes"});
+    finish(id, Error{"the job's data were not read within 5 minutes"});
   }
 
-  /// Stores the prepared job, if `made` is one, and calls the job's callbacks.
+  /// Stores the prepared job, if `made` is no Error, and calls the job's callbacks.
   void finish(wire::JobId id, const Result<std::shared_ptr<const PreparedJob>>& made) {
     if (const auto callbacks = preparing_.extract(id)) {
       if (made) prepared_[id] = *made;

@@ -37,9 +37,10 @@ Result<Libfabric> load() {
   if (!is_complete) {
     const char* why = ::dlerror();
     return Error{std::string{file_name} + " cannot be loaded: " + (why == nullptr ? "" : why) +
-                 "; valid: to install libfabric"};
+                 "; valid: an installed libfabric"};
   }
-  // dlsym() finds the functions of the latest interface, which other headers may not describe.
+  // dlsym() finds the functions of the latest interface, which the headers of another version may
+  // not describe.
   constexpr std::uint32_t built_with = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
   if (library.version() == built_with) return library;
   return Error{std::string{file_name} + " is version " + version_text(library.version()) +

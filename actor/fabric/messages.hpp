@@ -48,7 +48,9 @@ static_assert(SlotLayout::flag_offset(slots_max) <= 4096);
 /// An endpoint of the receiver through which the writer writes, and the region as that endpoint has
 /// registered it.
 struct Entry {
+  /// Endpoint::name().
   std::string name;
+  /// The fields of the region's RemoteMemory.
   std::uint64_t address = 0;
   std::uint64_t key = 0;
 
@@ -62,15 +64,19 @@ struct Offer {
   ProcessClaim receiver;
   SlotLayout layout;
   std::vector<Entry> entries;
+  /// The proof for the receiver's key, made with the writer's claim; zeros if the writer is on
+  /// another host.
+  HolderProof proof{};
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.provider, m.receiver, m.layout, m.entries);
+    return std::tie(m.provider, m.receiver, m.layout, m.entries, m.proof);
   }
 };
 
 /// Says that a payload of `length` bytes is in a slot.
 struct Ticket {
   LinkId link = 0;
+  /// The number of the write, from 1. The slot's flag has the same number.
   std::uint64_t sequence = 0;
   std::uint32_t length = 0;
   std::uint16_t slot = 0;

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <tuple>
 
 #include "starling/base/result.hpp"
@@ -22,6 +24,17 @@ struct ProcessClaim {
 
 /// Returns the claim of the calling process. Thread-safe.
 [[nodiscard]] ProcessClaim own_claim();
+
+/// Shows that the holder of a public key runs on the host of a process, and as its user. A claim
+/// does not show that: whoever has received one can pass it on.
+using HolderProof = std::array<std::uint8_t, 16>;
+/// Returns the proof for the holder of `key`: a hash of the key and of a second secret in the
+/// memory of the process of `claim`, which no message holds. Returns nothing if this process cannot
+/// read that memory.
+[[nodiscard]] std::optional<HolderProof> prove_holder(const ProcessClaim& claim,
+                                                      std::span<const std::uint8_t> key);
+/// Returns the proof that the holder of `key` must send to this process. Thread-safe.
+[[nodiscard]] HolderProof expected_proof(std::span<const std::uint8_t> key);
 
 /// A handle of a process on this host, into whose memory this process may write. Thread-safe.
 class Process {

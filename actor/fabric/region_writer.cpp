@@ -45,7 +45,7 @@ class RegionWriter::Impl {
       free_.push_back(static_cast<std::uint16_t>(slot - 1));
   }
   ~Impl() {
-    for (const WritableEntry& entry : entries_) endpoint_->remove(entry.peer);
+    for (const WritableEntry& entry : entries_) endpoint_->remove(entry.endpoint);
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -57,9 +57,9 @@ class RegionWriter::Impl {
     else if (provider_ == Provider::shm || !may_leave_host)
       return std::move(receiver).error();
     for (const Entry& entry : offer.entries) {
-      auto peer = endpoint_->add(entry.name);
-      if (!peer) return std::move(peer).error();
-      entries_.push_back({*peer, {entry.address, entry.key}});
+      auto endpoint = endpoint_->add(entry.name);
+      if (!endpoint) return std::move(endpoint).error();
+      entries_.push_back({*endpoint, {entry.address, entry.key}});
     }
     return {};
   }
@@ -124,7 +124,7 @@ class RegionWriter::Impl {
 
  private:
   struct WritableEntry {
-    std::uint64_t peer = 0;
+    std::uint64_t endpoint = 0;
     RemoteMemory memory;
     /// The writes since the receiver drained the entry.
     std::size_t used = 0;
@@ -146,7 +146,7 @@ class RegionWriter::Impl {
   WriteResult write(WritableEntry& entry, Part bytes, std::shared_ptr<const void> owner,
                     std::size_t offset, std::chrono::milliseconds timeout = write_time_max) {
     ++entry.used;
-    return endpoint_->write(entry.peer, bytes, std::move(owner), entry.memory, offset, timeout);
+    return endpoint_->write(entry.endpoint, bytes, std::move(owner), entry.memory, offset, timeout);
   }
   WriteResult write_flag(WritableEntry& entry, std::uint16_t slot, std::uint64_t sequence,
                          std::chrono::milliseconds timeout = write_time_max) {

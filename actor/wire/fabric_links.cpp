@@ -115,6 +115,11 @@ void FabricWriters::on(const Key& key, const FabricMessage& message) {
   Link& link = found->second;
   if (const auto* offer = std::get_if<fabric::Offer>(&message.body)) {
     if (link.writer) return;
+    // A peer could offer the memory of another process, whose claim it has received. The proof
+    // shows that the peer runs on this host.
+    const bool must_be_here =
+        *options_.provider == fabric::Provider::shm || !options_.may_leave_host;
+    if (must_be_here && offer->proof != fabric::expected_proof(key)) return;
     auto writer = fabric::RegionWriter::open(endpoint_, *options_.provider, link.id, *offer,
                                              options_.may_leave_host);
     if (!writer) return;
@@ -124,7 +129,7 @@ void FabricWriters::on(const Key& key, const FabricMessage& message) {
   } else if (std::holds_alternative<RegionReady>(message.body)) {
     if (!link.writer || link.is_ready) return;
     link.is_ready = link.writer->connect().ok();
-    // A busy peer may fail once.
+    // A busy peer may fail once, so only a second failure in a row delays the next request.
     const bool had_failed = std::exchange(link.has_failed, !link.is_ready);
     if (had_failed && link.has_failed) link.asked_at = Clock::now() + ask_failed_after;
   } else if (const auto* release = std::get_if<fabric::Release>(&message.body)) {
@@ -149,11 +154,13 @@ Result<fabric::Offer> FabricReaders::offer(const Peer& peer, fabric::LinkId link
                                      .on_free = wake_};
   if (*options_.provider != fabric::Provider::shm && options_.may_leave_host &&
       !fabric::Process::find(ask.writer))
-    region.writer.reset();
+    region.writer.reset();  // the writer is on another host
   auto opened = fabric::RegionReader::open(std::move(region));
   if (!opened) return std::move(opened).error();
   const auto& reader = readers_[*peer.key] = {link, peer, *std::move(opened)};
-  return reader.region->offer();
+  fabric::Offer offered = reader.region->offer();
+  offered.proof = fabric::prove_holder(ask.writer, own_key_).value_or(fabric::HolderProof{});
+  return offered;
 }
 
 void FabricReaders::on(const Key& key, const FabricMessage& message) {

@@ -40,7 +40,9 @@ struct AskRegion {
   /// The address, without a key, to which the receiver answers. The receiver takes the key from the
   /// connection on which this message has come.
   std::string address;
+  /// The provider that the writer uses: `shm`, `tcp` or `verbs`.
   std::string provider;
+  /// The claim of the sender's process, which will write into the region.
   fabric::ProcessClaim writer;
 
   static constexpr auto fields(auto& m) { return std::tie(m.address, m.provider, m.writer); }
@@ -66,9 +68,10 @@ struct FabricMessage {
 
 [[nodiscard]] Frame encode(const FabricMessage& message);
 [[nodiscard]] Result<FabricMessage> decode_fabric(const FrameView& frame);
-/// Returns true if a frame of this version has a FabricMessage.
+/// Returns true if `head` is the head of a frame of this version with a FabricMessage.
 [[nodiscard]] bool is_fabric_frame(std::span<const std::byte> head);
 
+/// The bytes of a ticket with the four bytes before it.
 inline constexpr std::size_t ticket_bytes = 28;
 using TicketPrefix = std::array<std::byte, ticket_bytes>;
 [[nodiscard]] TicketPrefix print_ticket(const fabric::Ticket& ticket);
@@ -89,6 +92,7 @@ class FabricWriters {
   /// offered none, or its region is broken, asks it for a region.
   [[nodiscard]] std::optional<fabric::Ticket> write(const Peer& peer,
                                                     const std::vector<Attachment>& parts);
+  /// Returns true if the peer has offered a region and the connection to it is complete.
   [[nodiscard]] bool is_ready(const Peer& peer) const;
   /// Handles a message from the holder of `key`.
   void on(const Key& key, const FabricMessage& message);
@@ -103,7 +107,9 @@ class FabricWriters {
   using Clock = std::chrono::steady_clock;
   struct Link {
     fabric::LinkId id = 0;
+    /// When the peer was last asked for a region; a later time delays the next request.
     Clock::time_point asked_at{};
+    /// Null until the peer has offered a region.
     std::unique_ptr<fabric::RegionWriter> writer = nullptr;
     bool is_ready = false;
     /// True if the last region could not be written to.
@@ -121,12 +127,15 @@ class FabricWriters {
   std::atomic<std::uint64_t> written_ = 0;
 };
 
-/// The regions that others write to. Not thread-safe, except for the owners of payloads.
+/// The regions that others write to. Not thread-safe, except that payloads may be released on any
+/// thread.
 class FabricReaders {
  public:
-  /// `wake` is called on any thread, as long as a payload is held, when take_frames() has frames.
-  FabricReaders(FabricOptions options, std::function<void()> wake)
-      : options_(std::move(options)), wake_(std::move(wake)) {}
+  /// `own_key` is the public key of this transport. `wake` is called if the release of a payload
+  /// gives take_frames() a frame to send, on the thread that released the payload. `wake` must be
+  /// callable as long as a payload is held.
+  FabricReaders(FabricOptions options, const Key& own_key, std::function<void()> wake)
+      : options_(std::move(options)), own_key_(own_key), wake_(std::move(wake)) {}
 
   /// Handles a message from the holder of `key`.
   void on(const Key& key, const FabricMessage& message);
@@ -148,6 +157,7 @@ class FabricReaders {
   }
 
   const FabricOptions options_;
+  const Key own_key_;
   const std::function<void()> wake_;
   std::unordered_map<Key, Reader, KeyHash> readers_;
   FabricFrames frames_;
@@ -212,7 +222,7 @@ class FabricLinks {
       : options_(options),
         mutex_(mutex),
         writers_(std::move(writers)),
-        readers_(std::move(fabric), std::move(wake)) {}
+        readers_(std::move(fabric), options.keys->public_key, std::move(wake)) {}
 
   /// Every key file of a cluster has the handshake key, so its holders are not authenticated.
   [[nodiscard]] bool is_from_member(const IncomingFrame& incoming) const {

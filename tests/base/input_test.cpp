@@ -80,6 +80,18 @@ TEST_F(Input, RefusesFoldersDevicesAndPipesWithoutWaiting) {
   EXPECT_LT(Clock::now() - started_at, 1s);
 }
 
+TEST_F(Input, RefusesWithheldFilesByAnyPath) {
+  const std::string file = write("a.key", "x");
+  EXPECT_TRUE(InputDescriptor::open(file));
+  struct stat info {};
+  ASSERT_EQ(::stat(file.c_str(), &info), 0);
+  withhold_file(info.st_dev, info.st_ino);
+  std::filesystem::create_symlink(file, path("link"));
+  EXPECT_EQ(read_error(path("link")),
+            path("link") + ": is a key file that this process uses; valid: a file of data");
+  EXPECT_FALSE(InputDescriptor::open(file));
+}
+
 TEST_F(Input, RefusesASocket) {
   const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un address{};

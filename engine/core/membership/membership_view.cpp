@@ -27,6 +27,9 @@ void Membership::learn(const MembershipContext& context, const NodeUpdate& updat
     if (is_former_process) record.state = NodeState::dead;
   }
   const NodeRecord& before = known->record;
+  // A process keeps its address. An address has the node's public key, if there are keys, so nobody
+  // else may replace it: packets from there would count as those of the node.
+  if (record.address != before.address) return;
   if (record.incarnation < before.incarnation ||
       record.incarnation - before.incarnation > incarnation_jump_max)
     return;
@@ -85,7 +88,7 @@ void Membership::update_record(const MembershipContext& context, NodeEntry& entr
   };
   const std::size_t needed_before = confirmations_needed();
   if (record.incarnation == before.incarnation) {
-    // Only the node itself changes its address, name and workers, and with a new incarnation.
+    // Only the node itself changes its name and workers, and with a new incarnation.
     const NodeState state = record.state;
     record = before;
     record.state = state;

@@ -36,6 +36,11 @@ TEST_F(Cluster, RefusesTooLongSettingsAndAConfigurationThatDoesNotFit) {
       << too_long.error().message;
 
   settings.pop_back();
+  auto too_many = settings;
+  too_many.resize(20'000);
+  const auto refused = submit(0, too_many);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("20000 settings; valid: up to 16384"), std::string::npos);
   const std::string& node = nodes_[0]->address();
   ASSERT_TRUE(client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{7, settings, 1}, 5s));
   auto later = std::make_shared<core::Configuration>(

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <string>
 
@@ -225,7 +226,8 @@ TEST(Fabric, RefusesOffersThatAreNotValid) {
   refuses([](Offer& offer) { offer.receiver.pid = -1; }, "its pid is not valid");
   refuses([](Offer& offer) { offer.receiver.pid = INT32_MAX; }, "not on this host");
   refuses([](Offer& offer) { ++offer.receiver.secret[0]; }, "not on this host");
-  refuses([](Offer& offer) { offer.receiver.address = 8; }, "does not permit it");
+  refuses([](Offer& offer) { offer.receiver.address = 8; }, "its address is not valid");
+  refuses([](Offer& offer) { offer.receiver.address = 16; }, "does not permit it");
 }
 
 TEST(Fabric, ReportsAnEndpointThatDoesNotExist) {
@@ -250,9 +252,19 @@ TEST(Fabric, RefusesLayoutsAndWritersThatAreNotValid) {
   EXPECT_FALSE(RegionReader::open({.writer = wrong}));
 }
 
+/// Otherwise a peer could guess the bytes behind the secret one by one.
+TEST(Process, IsFoundAtTheAddressOfASecretOnly) {
+  ProcessClaim claim = own_claim();
+  EXPECT_TRUE(Process::find(claim));
+  ++claim.address;
+  std::memcpy(claim.secret.data(), reinterpret_cast<const void*>(claim.address),
+              claim.secret.size());
+  EXPECT_FALSE(Process::find(claim));
+}
+
 TEST(Process, PermitsWriters) {
   ASSERT_EQ(::prctl(PR_SET_DUMPABLE, 0), 0);
-  permit_writers();
+  permit_memory_access();
   EXPECT_EQ(::prctl(PR_GET_DUMPABLE), 1);
 }
 

@@ -267,6 +267,25 @@ TEST(TransportFabricRefusals, DropsMessagesWhoseTicketIsNotValid) {
   EXPECT_TRUE(to.wait_for_packet(count + 1));
 }
 
+/// A peer may pass on the offer of another one, with other addresses in it.
+TEST(TransportFabricRefusals, WritesOnlyIntoARegionOfThePeerItself) {
+  SKIP_WITHOUT(fabric::Provider::shm);
+  FabricOptions options = with_fabric().fabric;
+  options.address = "tcp://127.0.0.1:1";
+  const Peer peer{"tcp://127.0.0.1:2", make_key_pair().public_key};
+  const std::vector<std::byte> body(options.body_bytes_min);
+  for (const bool is_own : {false, true}) {
+    const auto writers = FabricWriters::open(options).value();
+    EXPECT_FALSE(writers->write(peer, {{nullptr, body}}));
+    FabricReaders readers{options, is_own ? *peer.key : make_key_pair().public_key, [] {}};
+    for (const auto& [to, frame] : writers->take_frames())
+      readers.on(make_key_pair().public_key, decode_fabric({frame.head, {}}).value());
+    for (const auto& [to, frame] : readers.take_frames())
+      writers->on(*peer.key, decode_fabric({frame.head, {}}).value());
+    EXPECT_EQ(writers->has_frames(), is_own);
+  }
+}
+
 /// The messages by which transports agree may hold anything.
 TEST(TransportFabricRefusals, SurvivesMessagesThatAreNotValid) {
   SKIP_WITHOUT(fabric::Provider::shm);

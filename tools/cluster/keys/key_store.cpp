@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "starling/base/input.hpp"
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/program/process_limits.hpp"
 #include "starling/tools/program/program_name.hpp"
@@ -26,21 +27,23 @@ Error errno_error(const std::string& path, const char* what) {
   return Error{path + ": " + what + ": " + std::strerror(errno)};
 }
 
-/// The content of a file, and its mode as stat() returns it.
+/// The content of a file, and what stat() returns for it.
 struct Content {
   std::string text;
-  ::mode_t mode = 0;
+  struct stat info {};
 };
 
 /// Reads the open file `fd`. Errors name `path`.
 Result<Content> read_open(const std::string& path, int fd) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return errno_error(path, "cannot be read");
-  if (!S_ISREG(info.st_mode)) return Error{path + ": is no file; valid: the name of a key file"};
+  if (!S_ISREG(info.st_mode))
+    return Error{path + ": is not a regular file; valid: the name of a key file"};
   const auto size = static_cast<std::size_t>(info.st_size);
   if (size > file_bytes_max)
-    return Error{path + ": is too large for a key file: " + std::to_string(size) + " bytes"};
-  Content content{std::string(size, '\0'), info.st_mode};
+    return Error{path + ": has " + std::to_string(size) + " bytes; valid: at most " +
+                 std::to_string(file_bytes_max)};
+  Content content{std::string(size, '\0'), info};
   for (std::size_t filled = 0; filled < size;) {
     const ssize_t count = ::read(fd, content.text.data() + filled, size - filled);
     if (count < 0 && errno == EINTR) continue;
@@ -98,11 +101,12 @@ Result<security::KeyFile> read_key_file(const std::string& path) {
   if (!content) return std::move(content).error();
   auto file = security::parse_key_file(content->text, path);
   wire::wipe(content->text);
-  if (file && security::is_secret(*file) && (content->mode & 0077U) != 0)
+  if (file && security::is_secret(*file)) withhold_file(content->info.st_dev, content->info.st_ino);
+  if (file && security::is_secret(*file) && (content->info.st_mode & 0077U) != 0)
     return Error{
         fmt::format("{0}: is secret, but its mode {1:04o} lets other users read or write it; "
                     "valid: chmod 600 {0}",
-                    path, content->mode & 07777U)};
+                    path, content->info.st_mode & 07777U)};
   return file;
 }
 

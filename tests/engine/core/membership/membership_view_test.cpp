@@ -258,13 +258,25 @@ TEST_F(MembershipTest, GossipsItsNewWorkerCountWithANewIncarnation) {
 TEST_F(MembershipTest, AcceptsChangesOfARecordOnlyWithANewIncarnation) {
   receive(1);
   NodeRecord wrong = record(1, 0, NodeState::suspect);
-  wrong.address = "elsewhere";
+  wrong.workers = 77;
   receive(2, Gossip{}, {{wrong, 2}});
-  EXPECT_EQ(membership_->nodes().find(1)->record.address, record(1).address);
+  EXPECT_EQ(membership_->nodes().find(1)->record.state, NodeState::suspect);
+  EXPECT_EQ(membership_->nodes().find(1)->record.workers, record(1).workers);
   NodeRecord moved = record(1, 1);
   moved.workers = 5;
   receive({moved, Gossip{}});
   EXPECT_EQ(changes().back(), moved);
+}
+
+/// A node that replaced the address of another one could send in its name.
+TEST_F(MembershipTest, IgnoresRecordsWithAnotherAddressOfANode) {
+  receive(1);
+  NodeRecord stolen = record(1, 7);
+  stolen.address = record(2).address;
+  receive({stolen, Gossip{}});
+  receive(2, Gossip{}, {{stolen, 2}});
+  receive(2, Records{{stolen}});
+  EXPECT_EQ(membership_->nodes().find(1)->record, record(1));
 }
 
 TEST_F(MembershipTest, AnnouncesThatItLeavesAndReportsWhenItHasLeft) {
