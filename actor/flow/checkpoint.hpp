@@ -182,6 +182,7 @@ template <class T, class C>
   return detail::find_or_write(set, *found);
 }
 
+/// Where and how often iterate() writes checkpoints.
 struct IterateCheckpoints {
   /// The folder of the checkpoints. The last two have a subfolder each, which is named for the
   /// number of finished iterations, such as `round-20`.
@@ -202,7 +203,7 @@ template <class T, class C, class F>
 [[nodiscard]] Result<Set<T>> iterate(const Set<T, C>& set, std::uint32_t iterations, const F& step,
                                      const IterateCheckpoints& checkpoints) {
   const std::uint32_t every = checkpoints.every;
-  if (every == 0) return Error{"iterate(): checkpoints every 0 rounds; valid: 1 or more"};
+  if (every == 0) return Error{"iterate(): checkpoints every 0 iterations; valid: 1 or more"};
   Set<T> current = set;
   const auto last = detail::search(*set.runner(), [&] {
     return find_last_iteration(checkpoints.folder, detail::identity_of(set, checkpoints.key),

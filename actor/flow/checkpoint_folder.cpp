@@ -22,7 +22,8 @@ namespace starling::flow {
 namespace {
 
 constexpr const char* manifest_name = "checkpoint";
-/// Part of the format on disk: the folder of an iteration is named for it, as in `round-20`.
+/// Part of the format on disk: in the name of a checkpoint of iterate(), the number of iterations
+/// follows this prefix, as in `round-20`.
 constexpr std::string_view iteration_prefix = "round-";
 constexpr const char* extension = ".records";
 /// The first line of a manifest. The bytes of the CheckpointManifest follow, then their hash.
@@ -97,8 +98,8 @@ bool exists(const std::string& path) {
          std::filesystem::file_type::not_found;
 }
 
-/// Returns true if the folder has the files of parts, and nothing else: a part of a checkpoint
-/// stays if its removal is interrupted.
+/// Returns true if the folder has the files of parts, and nothing else. If the removal of a
+/// checkpoint is interrupted, such files stay.
 bool is_partly_removed(const std::string& folder) {
   std::error_code error;
   bool has_parts = false;
@@ -167,7 +168,7 @@ CheckpointSearch find_last_iteration(const std::string& folder, const Checkpoint
   for (const std::uint32_t iteration : iterations_in(path, error))
     if (iteration <= iterations) last = std::max(last, iteration);
   if (error) none.error = folder + ": cannot be read: " + error.message();
-  if (last == 0) return none;
+  if (error || last == 0) return none;
   CheckpointSearch search =
       find_checkpoint(folder_of_iteration(folder, last), identity_of_iteration(start, last));
   search.iteration = last;

@@ -73,7 +73,7 @@ struct Progress {
   /// pushing, and waiting for a processor.
   core::Time mean_work_time{};
   /// The mean loss of the batches since the last Progress that on_progress got or, if the job has
-  /// no on_progress, since the last Progress; if there were none, the last one's loss.
+  /// no on_progress, since the last Progress; if there were no batches, the loss of that Progress.
   double loss = 0;
   /// The metrics of the latest evaluation on test data and on training data.
   models::Metrics test;
@@ -118,7 +118,7 @@ struct Progress {
 struct Target {
   std::string metric;
   double value = 0;
-  /// True if the target is reached at values of at least `value`, false at values of at most it.
+  /// True if values of at least `value` reach the target; false if values of at most `value` do.
   bool at_least = true;
 };
 
@@ -179,8 +179,8 @@ struct JobOptions {
   std::size_t compute_threads = 0;
   /// The job fails if a step throws this many times in a row.
   int attempts = 3;
-  /// On several nodes: the replication factor of each range; if there are fewer owners, each has a
-  /// replica. If `replication_factor` - 1 owners die at the same time, no update is lost.
+  /// On several nodes: the replication factor of each range; if there are fewer owners, each owner
+  /// has a replica. If `replication_factor` - 1 owners die at the same time, no update is lost.
   std::size_t replication_factor = 2;
   /// On several nodes: how long the job waits while no owner of some range answers, or no majority
   /// of the council. Then the job is given up.
@@ -208,12 +208,12 @@ struct JobOptions {
   /// Stops the job when it is requested.
   std::stop_token stop = {};
 
-  /// Called once, when all actors know each other and none has started: in one process on the
-  /// thread that runs the job, on a node on a thread of the job's, for up to 20 s. It may spawn
-  /// actors of the user's (see actor/interfaces.hpp). The job ends only when these have ended: each
-  /// must monitor JobActors::job, and quit when that has ended. The job also waits until each
-  /// thread of the user's that made a caf::scoped_actor has ended, because CAF 0.17 keeps its
-  /// system alive until then.
+  /// Called once, when all actors know each other and none has started. In one process, the thread
+  /// that runs the job calls it; on a node, a thread of the job does, and the node waits up to 20 s
+  /// until it returns. It may spawn actors of the user's (see actor/interfaces.hpp). The job ends
+  /// only when these actors have ended: each must monitor JobActors::job, and quit when that actor
+  /// has ended. The job also waits until each thread of the user's that made a caf::scoped_actor
+  /// has ended, because CAF 0.17 keeps the actor system alive until then.
   OnStart on_start = {};
 
   /// Records what each worker does when (job/timeline.hpp), in one process only; null: records
@@ -241,12 +241,15 @@ struct Outcome {
   std::string error;
   /// The progress at the end.
   Progress last;
-  /// The states of all ranges, by range. After a failure, their states before it, which may not be
-  /// finite; empty if an owner was lost.
+  /// The states of all ranges, by range. After a failure, their last states before the failure,
+  /// whose values may not be finite; empty if an owner was lost.
   std::vector<core::RangeState> model;
   /// If batches are dynamic or workers hand in early, in one process: the last deals, the latest
   /// one last.
   std::vector<std::shared_ptr<const core::Deal>> deals = {};
+  /// In one process, if `model` is an earlier model, which reached the target: the states of all
+  /// ranges at the end of the job. Empty otherwise.
+  std::vector<core::RangeState> end_states = {};
 };
 
 /// Returns an Error if a job cannot run with these options.

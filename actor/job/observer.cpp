@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "starling/engine/core/training/exchanges.hpp"
 
@@ -38,6 +39,7 @@ core::Step next_saved_round(const JobOptions& options, core::Step round) {
   return (round / options.checkpoint_every + 1) * options.checkpoint_every;
 }
 
+/// Returns the sum of one time of all reports, in nanoseconds.
 double sum_of(const std::vector<actor::Report>& reports, core::Time actor::Report::*field) {
   double sum = 0;
   for (const auto& report : reports) sum += static_cast<double>((report.*field).count());
@@ -163,8 +165,7 @@ void ObserverHost::stop(Outcome::End why) {
     actor::send(this, directory_->coordinator, core::Stop{});
   else
     for (const auto& worker : directory_->workers) actor::send(this, worker, core::Stop{});
-  for (const auto& worker : directory_->workers)
-    actor::send(this, worker, actor::skip_delays_atom_v);
+  for (const auto& worker : directory_->workers) actor::send(this, worker, actor::no_delays_atom_v);
 }
 
 void ObserverHost::on_failure(const actor::Failure& failure) {
@@ -227,7 +228,7 @@ void ObserverHost::on_state(const core::RangeState& state) {
   const auto at = std::ranges::find(collections_, state.request_id, &Collection::request_id);
   if (at == collections_.end()) return;
   at->states.at(state.range) = state;
-  raise_to_acknowledged(at->states[state.range].ledger, at->acknowledged);
+  raise_to_acknowledged(at->states[state.range], at->acknowledged);
   if (std::ranges::any_of(at->states, is_missing)) return;
   if (at->purpose == Purpose::evaluate) return evaluate_next();
   Collection whole = std::move(*at);
@@ -237,13 +238,17 @@ void ObserverHost::on_state(const core::RangeState& state) {
 
 /// Raises a range's ledger entries to the acknowledged steps: if a worker's last steps did not
 /// change the range, its owner does not know of these steps.
-void ObserverHost::raise_to_acknowledged(std::vector<core::LedgerEntry>& ledger,
+void ObserverHost::raise_to_acknowledged(core::RangeState& state,
                                          const std::vector<core::LedgerEntry>& acknowledged) const {
   // Under bsp, every step updates all ranges. If the model lags, its ledgers say what it contains.
   if (barrier::is_bsp(options_.barrier) || core::exchange_type(options_.exchange).model_lags)
     return;
-  for (std::size_t w = 0; w < ledger.size(); ++w)
-    if (ledger[w].step < acknowledged[w].step) ledger[w] = acknowledged[w];
+  for (std::size_t w = 0; w < state.ledger.size(); ++w) {
+    core::LedgerEntry& entry = state.ledger[w];
+    if (entry.step >= acknowledged[w].step) continue;
+    state.samples += acknowledged[w].samples - entry.samples;
+    entry = acknowledged[w];
+  }
 }
 
 void ObserverHost::on_collected(Collection collection) {
@@ -256,7 +261,8 @@ void ObserverHost::on_collected(Collection collection) {
 void ObserverHost::begin_final_evaluation() {
   const auto begin = [this] {
     phase_ = Phase::evaluating;
-    if (!reached_model_.empty()) outcome_.model = reached_model_;
+    if (!reached_model_.empty())
+      outcome_.end_states = std::exchange(outcome_.model, reached_model_);
     if (outcome_.end == Outcome::End::failed) return finish();
     evaluate_next();
   };
@@ -337,8 +343,8 @@ void ObserverHost::update_figures() {
         core::Time{std::llround(std::max(0.0, work_time) / static_cast<double>(computed_steps_))};
 }
 
-/// If deals are revised: how far the workers have got in them and, if batches are dynamic, how many
-/// samples they take.
+/// If deals are revised, updates how far the workers have got in them and, if batches are dynamic,
+/// how many samples each worker takes at a step.
 void ObserverHost::update_deal_figures() {
   figures_.batches.clear();
   std::vector<double> epochs;

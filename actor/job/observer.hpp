@@ -64,7 +64,7 @@ class ObserverHost : public actor::ObserverActor::base {
   void on_report(const actor::Report& report);
   void count_step(core::Step from, const actor::Report& report);
   void on_state(const core::RangeState& state);
-  void raise_to_acknowledged(std::vector<core::LedgerEntry>& ledger,
+  void raise_to_acknowledged(core::RangeState& state,
                              const std::vector<core::LedgerEntry>& acknowledged) const;
   void on_evaluated(const actor::Evaluated& evaluated);
   void on_failure(const actor::Failure& failure);
@@ -77,14 +77,15 @@ class ObserverHost : public actor::ObserverActor::base {
       on_failure({std::string{callback} + ": " + *std::move(fault)});
   }
   void save(const std::vector<core::RangeState>& states);
+  /// Prepares to collect the states of a round, with which the owners answer the request.
   void expect_round(std::uint64_t request_id);
   void request_round_after(core::Step round);
   void stop(Outcome::End why);
   void collect_what_is_due();
   void collect(Purpose purpose);
   void on_collected(Collection collection);
-  /// In central mode, asks the coordinator for its figures. Calls `then` once it has answered or
-  /// failed to; at once in other modes.
+  /// In central mode, asks the coordinator for its figures, and calls `then` once the coordinator
+  /// has answered or has failed to answer. In other modes, calls `then` at once.
   void ask_coordinator(std::function<void()> then);
   void evaluate_next();
   void evaluate(std::vector<core::RangeState> states, double step, std::optional<double> data_epoch,

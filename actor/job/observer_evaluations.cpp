@@ -2,6 +2,7 @@
 /// if a result demands it.
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "starling/actor/job/observer.hpp"
 
@@ -131,7 +132,8 @@ void ObserverHost::check_target() {
   reached_model_ = evaluated_model_;
   if (phase_ == Phase::running) return stop(Outcome::End::reached);
   outcome_.end = Outcome::End::reached;
-  if (phase_ == Phase::evaluating) outcome_.model = reached_model_;
+  if (phase_ == Phase::evaluating)
+    outcome_.end_states = std::exchange(outcome_.model, reached_model_);
   drop_evaluations();
 }
 

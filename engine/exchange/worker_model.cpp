@@ -15,14 +15,21 @@ WorkerModel::WorkerModel(ExchangeOptions options) : options_(std::move(options))
 }
 
 void WorkerModel::take_initial_states() {
-  for (const RangeState& state : *options_.initial_states) {
+  const std::vector<RangeState>& states = *options_.initial_states;
+  for (const RangeState& state : states)
     values_.at(state.range) = values_of(*options_.layout, *options_.applier, state);
-    for (MemberId worker = 0; worker < state.ledger.size(); ++worker) {
-      const LedgerEntry& entry = state.ledger[worker];
-      if (entry.step > 0 || entry.samples > 0)
-        learn({worker, entry.incarnation}, {entry.step, entry.samples});
-    }
+  for (MemberId worker = 0; worker < options_.workers; ++worker) {
+    const LedgerEntry entry = first_ledger_entry(states, worker);
+    if (entry.step > 0 || entry.samples > 0)
+      learn({worker, entry.incarnation}, {entry.step, entry.samples});
   }
+}
+
+bool WorkerModel::began_with(RangeId range, Step step) const {
+  const std::vector<LedgerEntry>& ledger = (*options_.initial_states)[range].ledger;
+  if (self().id >= ledger.size()) return false;
+  const LedgerEntry& entry = ledger[self().id];
+  return entry.incarnation == self().incarnation && step <= entry.step;
 }
 
 void WorkerModel::learn(const MemberIncarnation& worker, const WorkerSteps& progress) {

@@ -39,9 +39,9 @@ struct ModelReply {
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const ModelRequest& request);
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, const ModelReply& reply);
 
-/// The common part of all exchanges in which the copies of workers differ. See the concept Exchange
-/// for the public functions. Members that do not work have no copy. The worker with the lowest id
-/// answers for the model.
+/// The base of all exchanges in which the copies of workers differ. See the concept Exchange for
+/// the public functions. Members that are no workers have no copy. The worker with the lowest id
+/// answers observers, for the whole model.
 class WorkerModel {
  public:
   static constexpr bool supports(Mode mode) { return mode == Mode::peer; }
@@ -116,7 +116,7 @@ class WorkerModel {
   [[nodiscard]] bool is_answerer() const {
     return first_worker(*configuration_) == options_.self.id;
   }
-  /// Returns the number of ranges; 0 if this member does not work.
+  /// Returns the number of ranges; 0 if this member is no worker.
   [[nodiscard]] RangeId ranges() const { return static_cast<RangeId>(values_.size()); }
   [[nodiscard]] bool is_whole() const { return full_ranges().size() == values_.size(); }
   [[nodiscard]] RangeValues& values(RangeId range) { return values_[range]; }
@@ -128,11 +128,14 @@ class WorkerModel {
   }
   /// Takes the states with which the job starts.
   void take_initial_states();
+  /// True if the state of `range` with which the job starts contains this worker's update of
+  /// `step`. A checkpoint of an exchange with owners may contain an update in some ranges only.
+  [[nodiscard]] bool began_with(RangeId range, Step step) const;
 
   /// Records that `worker` has got to progress.step, unless a later step of it is known.
   void learn(const MemberIncarnation& worker, const WorkerSteps& progress);
   void learn(const std::vector<WorkerProgress>& workers);
-  /// Returns how far a worker has got, as far as this one knows.
+  /// Returns how far a worker has got, as far as this worker knows.
   [[nodiscard]] WorkerSteps known_steps(const MemberIncarnation& worker) const;
   /// Returns the samples of all steps of which this worker knows.
   [[nodiscard]] std::uint64_t samples_of_all() const;
@@ -186,15 +189,16 @@ class WorkerModel {
 
   ExchangeOptions options_;
   ConfigurationPtr configuration_;
-  /// By range, without buffers where this worker has no copy; empty if this member does not work.
+  /// By range; the buffers are null where this worker has no copy. Empty if this member is no
+  /// worker.
   std::vector<RangeValues> values_;
-  /// How far each worker has got, as far as this one knows.
+  /// How far each worker has got, as far as this worker knows.
   StepsOfWorkers progress_;
   /// A read that waits for copies.
   std::optional<Read> waiting_read_;
-  /// Says which worker to ask for the copies that this one lacks.
+  /// Chooses the worker that is asked for the copies that this worker lacks.
   CopySource source_;
-  /// How many copies have been installed.
+  /// How many copies have been installed, each of which adds a range to full_ranges().
   std::uint64_t full_ranges_version_ = 0;
 };
 

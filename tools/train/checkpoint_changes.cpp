@@ -22,7 +22,7 @@ namespace {
 constexpr std::array<std::string_view, 5> changeable{"batch", "workers", "mode", "shards",
                                                      "barrier"};
 
-/// Returns the metadata `key`; an Error if the file does not have it.
+/// Returns the value of metadata_key(key) in the file; an Error if the file does not have it.
 Result<std::string> text_in(const StoredModel& stored, const std::string& key) {
   const auto at = stored.file.metadata.find(metadata_key(key));
   if (at == stored.file.metadata.end())
@@ -36,8 +36,8 @@ Result<std::size_t> count_in(const StoredModel& stored, const std::string& key) 
   if (!text) return std::move(text).error();
   const auto count = parse_count(*text);
   if (!count || *count == 0 || *count > std::numeric_limits<std::uint32_t>::max())
-    return Error{fmt::format("{}: its {} is '{}'; valid: a number from 1 on", stored.path, key,
-                             printable(*text))};
+    return Error{fmt::format("{}: its {} is '{}'; valid: a number from 1 to {}", stored.path, key,
+                             printable(*text), std::numeric_limits<std::uint32_t>::max())};
   return static_cast<std::size_t>(*count);
 }
 
@@ -80,7 +80,8 @@ Result<std::vector<models::FormerDeal>> read_deals(const StoredModel& stored,
   return deals;
 }
 
-/// Returns the text of a setting for people. `text` is its text in the identity.
+/// Returns the value of a setting for an error. `text` is its value in the identity. If that is the
+/// default schedule, adds the schedule that the file gives.
 std::string value_text(const StoredModel& stored, const std::string& key, const std::string& text) {
   const auto& metadata = stored.file.metadata;
   const auto printed = metadata.find(metadata_key(schedule_value_key));
@@ -165,7 +166,7 @@ Result<ResolvedJob> writer_of(const StoredModel& stored, const ResolvedJob& job,
   options.job.mode = *mode;
   if (*barrier_text != barrier::print(job.options.job.barrier)) {
     // A predicate that another program has registered is unknown here. asp stands for it, because
-    // neither of them has rounds.
+    // neither asp nor a predicate has rounds.
     auto barrier = barrier::parse(*barrier_text);
     options.job.barrier = barrier ? *barrier : barrier::Barrier{barrier::Asp{}};
   }
@@ -203,6 +204,8 @@ Result<core::Step> restart_ledgers_after(const std::vector<models::FormerDeal>& 
                                                options.dynamic_batches, options.job.seed, former)
                                .first_step();
   for (core::RangeState& state : states) {
+    // The last steps may not have changed the range, which has not counted their samples then.
+    state.samples = std::max(state.samples, samples);
     state.round = barrier::is_bsp(options.job.barrier) ? first : 0;
     state.ledger.assign(workers, {});
     for (std::size_t worker = 0; worker < workers; ++worker)

@@ -47,8 +47,9 @@ bool has_no_updates(const std::vector<core::RangeState>& states) {
   return std::ranges::all_of(states, [](const auto& state) { return state.updates == 0; });
 }
 
-/// True if the exchange is itself a barrier like bsp, and its workers were stopped at different
-/// steps, as within a round of `average`. All workers of a resumed bsp job begin at one step.
+/// Returns true if the exchange is itself a barrier like bsp, and the workers were stopped at
+/// different steps, as within a round of `average`. All workers of a resumed bsp job begin at one
+/// step.
 bool are_at_different_steps(const std::vector<core::RangeState>& states,
                             const actor::JobOptions& job) {
   if (!core::exchange_type(job.exchange).is_barrier) return false;
@@ -73,7 +74,7 @@ bool has_reached_target(const RecordedRun& run, const actor::Outcome& outcome) {
          actor::reached(*until, outcome.last.test);
 }
 
-/// Computes in this process.
+/// An evaluator that computes in this process.
 class LocalEvaluator final : public Evaluator {
  public:
   explicit LocalEvaluator(const PreparedRun& ready)
@@ -132,7 +133,7 @@ bool Recorder::on_evaluated(const actor::Progress& progress, const States& state
     if (const auto& until = run_.resolved.options.job.until;
         until && !is_prediction_metric(until->metric))
       record_result(check_target(*until, progress.test));
-    losses_.emplace_back(progress.evaluated_at, progress.test.front().value);
+    losses_.add({progress.evaluated_at, progress.test.front().value});
     selection_.add_evaluation(progress.evaluated_at, progress.test, states);
     record_result(metrics_.append(evaluation_json(run_.resolved, progress)));
     curves_.add_evaluation(progress);
@@ -191,12 +192,17 @@ EndedJob Recorder::end(const actor::Outcome& outcome, const WorkerFates& workers
   const bool is_last_finite = has_last_model && is_finite(run_.weights_in(outcome.model));
   if (has_last_model && !is_last_finite && ended.error.empty())
     ended.error = "the model holds values that are not finite";
-  const bool is_checkpointed = is_last_finite && on_checkpoint(outcome.model, outcome.deals);
+  // The model that reached the target may be between two rounds or two deals, in which case the
+  // checkpoint has the states at the end.
+  const bool is_checkpointed =
+      is_last_finite && (on_checkpoint(outcome.model, outcome.deals) ||
+                         (error_.empty() && !outcome.end_states.empty() &&
+                          on_checkpoint(outcome.end_states, outcome.deals)));
   if (!run_.job.checkpoint.empty() && is_last_finite && !has_no_updates(outcome.model) &&
       !lacks_ledger(outcome.model) && !is_checkpointed && ended.error.empty() && error_.empty())
     warn("no checkpoint was written at the end: the workers have stopped between two rounds");
   if (ended.error.empty() && outcome.end == actor::Outcome::End::completed)
-    ended.advice = find_advice(run_, outcome.last.test, losses_);
+    ended.advice = find_advice(run_, outcome.last.test, losses_.points());
   const bool is_early = selection_.is_patience_over() &&
                         outcome.end == actor::Outcome::End::reached &&
                         !has_reached_target(run_, outcome);
@@ -247,9 +253,9 @@ bool Recorder::has_finite_figures(const States& states, bool was_evaluated) cons
     const Evaluator& evaluator = *run_.evaluator;
     const models::Metrics metrics = evaluator.has_test_data() ? evaluator.on_test_data(states)
                                                               : evaluator.on_training_data(states);
-    // on_evaluated() has kept no model with other figures.
+    // on_evaluated() has kept only models with finite figures.
     return evaluator.error().empty() ? are_finite(metrics) : was_evaluated;
-  } catch (const std::exception&) {
+  } catch (...) {
     return false;  // the user's model threw, which may be why the job failed
   }
 }
@@ -269,10 +275,11 @@ Recorder::States Recorder::choose_model(const actor::Outcome& outcome, bool has_
   if (!is_best && has_failed) return latest_finite(outcome.model);
   kept.step = outcome.last.evaluated_at;
   if (!is_best) return outcome.model;
-  kept = {Keep::best, best->step, outcome.last.train, best->test};
-  if (best->step == outcome.last.evaluated_at && !has_failed) return outcome.model;
-  if (!has_failed) kept.train = run_.evaluator->on_training_data(best->states);
-  return best->states;
+  kept = {Keep::best, best->step, {}, best->test};
+  if (has_failed) return best->states;
+  const bool is_last = best->step == outcome.last.evaluated_at;
+  kept.train = is_last ? outcome.last.train : run_.evaluator->on_training_data(best->states);
+  return is_last ? outcome.model : best->states;
 }
 
 void Recorder::save(const States& states, const KeptModel& kept) {

@@ -46,6 +46,7 @@ struct RecordedRun {
   Job job = {};
   /// The job as it will run, with all defaults replaced by values.
   ResolvedJob resolved = {};
+  /// Describes the job's model, and what a file of the model says about it.
   std::shared_ptr<const ModelDescription> description = {};
   ModelNotes notes = {};
   DataAdvice data_advice = {};
@@ -118,8 +119,8 @@ class Recorder {
 
   /// Sets the trace that end() writes. Requires: what it refers to outlives the call of end().
   void set_trace(Trace trace) { trace_ = std::move(trace); }
-  /// Writes the trace, if the user named a file for it. Warns if not all was recorded. end() calls
-  /// this; without end(), the caller does.
+  /// Writes the trace, if the user named a file for it. Warns if some intervals were not
+  /// recorded. end() calls this function; a caller that does not call end() calls it itself.
   [[nodiscard]] Result<void> write_timeline();
 
   /// Writes the kept model, the last checkpoint, the trace, the report and the last line of the
@@ -160,8 +161,8 @@ class Recorder {
   Display display_;
   Curves curves_;
   ModelSelection selection_;
-  /// Pairs of the workers' mean step and the test loss.
-  std::vector<std::pair<double, double>> losses_;
+  /// Pairs of the workers' mean step and the test loss; thinned out if there are many.
+  ThinnedSeries<std::pair<double, double>> losses_;
   /// The number of updates at the last call of on_progress().
   std::uint64_t updates_ = 0;
   /// The time from the start of the job until `updates_` last changed.

@@ -8,13 +8,13 @@
 namespace starling::core {
 namespace {
 
-constexpr std::string_view every = "every=";
+constexpr std::string_view prefix = "every=";
 
 Result<Step> parse_every(std::string_view argument) {
-  if (!argument.starts_with(every))
+  if (!argument.starts_with(prefix))
     return Error{"exchange: average: " + quote(argument) +
                  " is unknown; valid: every=N, for a mean after each N steps"};
-  auto steps = parse_count(argument.substr(every.size()), 1, sum_steps_max);
+  auto steps = parse_count(argument.substr(prefix.size()), 1, sum_steps_max);
   if (!steps) return Error{"exchange: average: every: " + steps.error().message};
   return *steps;
 }

@@ -33,7 +33,7 @@ ExchangeOptions options_of_center(ExchangeOptions options) {
 
 Result<ElasticSettings> parse_elastic(std::string_view name) {
   const auto spec = Spec::parse(name);
-  if (!spec) return spec.error();
+  if (!spec) return Error{"exchange: " + spec.error().message};
   SpecReader reader(*spec);
   ElasticSettings settings;
   settings.every = reader.count("every", settings.every, 1, 1'000'000);

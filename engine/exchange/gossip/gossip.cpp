@@ -64,6 +64,7 @@ void GossipExchange::apply(const Write& write) {
   const double weight =
       static_cast<double>(workers) * applier.weight(write.update.samples, workers);
   for (const Update::Part& part : write.update.parts) {
+    if (began_with(part.range, write.step)) continue;
     RangeWeight& own = weights_[part.range];
     values(part.range).samples = samples;
     applier.apply(*options().layout, part.range, values(part.range), part.values,
@@ -90,8 +91,8 @@ double GossipExchange::weight_to_send(RangeId range) const {
   return ended_at_ ? weight : push_weight(weight, weight_min);
 }
 
-/// Sends the next ranges while fewer than `window` messages are in flight. The write is done once
-/// others have taken what this worker sent them in all steps but the last `lag` ones.
+/// Sends the next ranges while fewer than `window` messages are in flight. The write of step k is
+/// done once others have acknowledged all that this worker sent them in the steps up to k - lag.
 void GossipExchange::send_next(const Context& context) {
   std::size_t in_flight = 0;
   for (const Transfer& transfer : transfers_) in_flight += transfer.in_flight;
@@ -196,8 +197,8 @@ void GossipExchange::end(const Context& context, const EndWrites& end) {
 }
 
 /// Returns the message that tells others of this worker's end. Requires: the worker has ended. A
-/// worker that never had a copy brought no weight, so the message says that it made no step; one
-/// that had a copy brought weight even if it made none, so the message says at least 1.
+/// worker that never had a copy brought no weight, so the message says that it is at step 0. A
+/// worker that had a copy brought weight even if it made no step, so the message says at least 1.
 Ended GossipExchange::own_end() const {
   return {self().id, is_whole() ? std::max<Step>(*ended_at_, 1) : 0, is_leaving_};
 }
@@ -235,13 +236,13 @@ bool GossipExchange::has_weight() const {
 /// nullopt if all are leaving.
 std::optional<MemberIncarnation> GossipExchange::successor(
     const Configuration& configuration) const {
-  std::optional<MemberIncarnation> first;
-  for (const Member& member : configuration.members) {
+  for (const Member& member : configuration.members) {  // ascending by id
+    if (!member.works) continue;
     const MemberIncarnation worker{member.id, member.incarnation};
     const bool leaves = worker == self() ? is_leaving_ : leaving_.contains(worker);
-    if (member.works && !leaves && (!first || worker.id < first->id)) first = worker;
+    if (!leaves) return worker;
   }
-  return first;
+  return std::nullopt;
 }
 
 /// True once successor() has all that this worker's copy contains, and all that others have sent to
@@ -269,10 +270,11 @@ void GossipExchange::hand_over(const Context& context) {
 
 // --- members ------------------------------------------------------------------------------------
 
-/// If workers have left, those that stay have their weight too. Lowers this worker's weight by the
-/// same factor as the others do, but not below its least weight (weight_min). So the mean weight
-/// stays 1, and updates move the mean of the copies as far as before. Returns false, and changes
-/// nothing, if the worker to which those that left have handed over is gone or has ended.
+/// If workers have left, the workers that stay have the weight of those, too. Lowers this worker's
+/// weight by the same factor as the others do, but not below its least weight (weight_min). So the
+/// mean weight stays 1, and updates move the mean of the copies as far as before. Returns false,
+/// and changes nothing, if the worker that got the weight of the workers that left is gone or has
+/// ended.
 bool GossipExchange::lower_weights(const Configuration& before, const Configuration& next) {
   const auto is_in_next = [&](const MemberIncarnation& worker) {
     return next.contains(worker.id, worker.incarnation);
@@ -311,16 +313,15 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
     must_hand_over_ |= successor(*next) != successor(*before);
   }
   // Dead workers may have had more than their part of all weight. If the workers that are left all
-  // had only their least weight, none of them would send any more. So the least weight becomes
-  // less.
+  // had only their least weight, none of them would send any more. So the least weight is lowered.
   const bool is_handed_over = before && lower_weights(*before, *next);
   const auto is_dead_worker = [&](const Member& member) {
     const MemberIncarnation worker{member.id, member.incarnation};
     return member.works && is_gone(worker) && !(is_handed_over && leaving_.contains(worker));
   };
   const bool have_died = before && std::ranges::any_of(before->members, is_dead_worker);
-  // A worker that leaves may die before it has handed over all its weight. Only its target knows
-  // that.
+  // A worker that leaves may die before it has handed over all its weight. Only the worker to which
+  // it hands over can know that.
   const bool have_left = is_handed_over && std::ranges::any_of(leaving_, [&](const auto& worker) {
                            return is_gone(worker.first);
                          });
@@ -340,8 +341,8 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   request_missing_copies(context);
 }
 
-/// A worker that joins brings a weight of 1 once it has the copies of all ranges, as the workers
-/// did with which the job started; none if it leaves and has told the others so (own_end()).
+/// A worker that joins brings a weight of 1 once it has the copies of all ranges, like the workers
+/// with which the job started. If it leaves and has told the others so (own_end()), it brings none.
 bool GossipExchange::on(const Context& context, MemberId from, const ModelReply& reply) {
   if (!install(context, from, reply)) return true;
   if (is_whole()) {

@@ -15,7 +15,7 @@ Result<LeaderSettings> parse_leader(std::string_view name) {
   constexpr Step steps_max = 1'000'000;
   constexpr std::size_t group_max = 1'000'000;
   const auto spec = Spec::parse(name);
-  if (!spec) return spec.error();
+  if (!spec) return Error{"exchange: " + spec.error().message};
   SpecReader reader(*spec);
   LeaderSettings settings;
   settings.every = reader.count("every", settings.every, 1, steps_max);
@@ -28,7 +28,7 @@ Result<LeaderSettings> parse_leader(std::string_view name) {
     reader.refuse("global_pull: 0 moves nothing; valid: above 0, up to 1");
   if (settings.every > 0 && settings.global_every % settings.every > 0)
     reader.refuse("global_every: " + std::to_string(settings.global_every) +
-                  " is no multiple of every=" + std::to_string(settings.every) +
+                  " is not a multiple of every=" + std::to_string(settings.every) +
                   "; valid: " + std::to_string(settings.every) + ", " +
                   std::to_string(2 * settings.every) + " and so on");
   if (auto done = reader.finish(); !done) return Error{"exchange: " + done.error().message};
@@ -80,7 +80,7 @@ bool LeaderExchange::apply(const Context& context, const Write& write) {
   const std::uint64_t samples = expected_samples();
   const double weight = update.samples > 0 ? 1 : 0;
   for (const Update::Part& part : update.parts) {
-    if (part.values.empty()) continue;
+    if (part.values.empty() || began_with(part.range, write.step)) continue;
     values(part.range).samples = samples;
     options().applier->apply(*options().layout, part.range, values(part.range), part.values,
                              weight);
@@ -90,8 +90,8 @@ bool LeaderExchange::apply(const Context& context, const Write& write) {
 }
 
 /// Returns an estimate of the number of samples of all workers' steps: assumes that each other
-/// worker has computed as many samples as this one since its last report. Learning-rate schedules
-/// depend on the estimate.
+/// worker has computed as many samples since its last report as this worker has since then.
+/// Learning-rate schedules depend on the estimate.
 std::uint64_t LeaderExchange::expected_samples() const {
   const std::uint64_t own = known_steps(self()).samples;
   std::uint64_t samples = samples_of_all();
@@ -198,7 +198,7 @@ bool LeaderExchange::on(const Context& context, MemberId from, const LossReport&
   return true;
 }
 
-/// Returns what a worker has reported; at first nothing.
+/// Returns the last report of a worker; adds one without a loss if the worker has reported nothing.
 LeaderExchange::Reported& LeaderExchange::reported_by(const MemberIncarnation& worker) {
   const Reported nothing{.loss = std::nullopt, .own_samples = first_samples_};
   return reported_.try_emplace(worker, nothing).first->second;
@@ -253,8 +253,8 @@ void LeaderExchange::on_configuration(const Context& context, const Configuratio
   }
   std::erase_if(reported_, [&](const auto& known) { return !is_present(known.first); });
   std::erase_if(awaited_, [&](const MemberIncarnation& other) { return !is_present(other); });
-  // A worker that joins may have got its copy from a worker that lacks the report, so it gets the
-  // report, too.
+  // A worker that joins may have got its copy from a worker that lacks the report, so the joining
+  // worker gets the report, too.
   const bool is_awaiting = !awaited_.empty();
   for (const MemberIncarnation& other : others()) {
     if ((!has_ended_ && !is_awaiting) || before->contains(other.id, other.incarnation)) continue;

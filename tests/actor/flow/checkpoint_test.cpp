@@ -393,7 +393,7 @@ TEST_F(CheckpointTest, IterateRefusesTheRoundsOfAnotherSet) {
                     {.folder = path("x"), .every = 0})
                 .error()
                 .message,
-            "iterate(): checkpoints every 0 rounds; valid: 1 or more");
+            "iterate(): checkpoints every 0 iterations; valid: 1 or more");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -86,7 +87,7 @@ class ExchangeHarness : public testing::Test {
       states.push_back({.range = r,
                         .value = {std::move(value), 0, 1, nullptr},
                         .slots = {},
-                        .ledger = initial_ledger_});
+                        .ledger = r == 0 && first_ledger_ ? *first_ledger_ : initial_ledger_});
     }
     return states;
   }
@@ -191,6 +192,8 @@ class ExchangeHarness : public testing::Test {
       merge_applier<double>([](const auto&, auto value, auto update) { value[0] += update[0]; });
   std::shared_ptr<const Layout> layout_;
   std::vector<LedgerEntry> initial_ledger_;
+  /// The initial ledger of range 0, if it differs from that of the others.
+  std::optional<std::vector<LedgerEntry>> first_ledger_;
   bool rounds_to_bf16_ = false;
   std::size_t window_ = 64;
   Configuration configuration_;

@@ -361,5 +361,14 @@ TEST_F(GossipTest, RefusesMessagesThatNoCorrectMemberSends) {
   EXPECT_FALSE(is_valid(scope, ModelReply{1, nullptr}));
 }
 
+TEST_F(GossipTest, OnlyRangesThatLackAStepInACheckpointGetIt) {
+  initial_ledger_ = {{.incarnation = 1, .step = 4, .samples = 4}};
+  first_ledger_ = {{.incarnation = 1, .step = 5, .samples = 5}};
+  start(2);
+  write(0, 5);
+  EXPECT_EQ(sum(0, 0), 0);
+  EXPECT_GT(sum(0, 1), 0);
+}
+
 }  // namespace
 }  // namespace starling::core

@@ -114,5 +114,20 @@ TEST_F(AbspProgram, SimulatesTheLongestGapBetweenTwoVisits) {
             1.7 * barriers.at(0).at("updates").get<double>());
 }
 
+/// While a model is evaluated, the workers get several new deals.
+TEST(AbspTarget, LeavesACheckpointOnceItIsReached) {
+  const Folder folder;
+  const std::string job =
+      "train --data digits:n=8000 --split 100 --model softmax --mode central --barrier absp "
+      "--batch "
+      "20 --workers 4 --quiet ";
+  const ProgramResult ran =
+      starling(folder, job + "--until accuracy=0.5 --eval-every 1 --steps 30000 --checkpoint c");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.err, "");
+  const ProgramResult rest = starling(folder, job + "--steps 40000 --seconds 0.2 --resume c");
+  EXPECT_EQ(rest.code, 0) << rest.err;
+}
+
 }  // namespace
 }  // namespace starling::program

@@ -5,6 +5,7 @@
 
 #include "tests/tools/counts.hpp"
 #include "tests/tools/program.hpp"
+#include "tests/tools/train/checkpoint_samples.hpp"
 
 namespace starling::program {
 namespace {
@@ -197,6 +198,21 @@ TEST(ResumeOfAnAlgorithm, WhoseStepsDoNotAllChangeATensorIsExact) {
   const ProgramResult ran = train("--steps 24 --resume c");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out)["test_sum"], 16);
+}
+
+/// No step changes the rows of one of the ranges.
+TEST(CheckpointOfASparseModel, CountsTheSamplesOfAllStepsInEachRange) {
+  const Folder folder;
+  std::string rows;
+  for (int i = 0; i < 200; ++i) rows += i % 2 == 0 ? "-1 1:1\n" : "1 2:1\n";
+  folder.write("x.svm", rows);
+  const ProgramResult ran = starling(
+      folder,
+      "train --data libsvm:x.svm,features=40000 --holdout 0.2 --model logistic --optimizer "
+      "sgd:lr=0.1 --mode central --shards 2 --barrier asp --workers 1 --batch 5 --steps 20 --quiet "
+      "--checkpoint c");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(samples_of(folder.read("c")), (std::vector<std::uint64_t>{100, 100, 100}));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Nodes end a pause by themselves after pause_time, in case this program dies. As long as this
-/// program needs the pause, it renews the pause each pause_renewal.
+/// program needs the pause, it renews the pause after every pause_renewal.
 constexpr auto pause_time = 5000ms;
 constexpr auto pause_renewal = 1s;
 /// The most time that workers have to finish their current steps and pause.
@@ -122,7 +122,8 @@ Result<std::vector<models::FormerDeal>> Follower::end_deal(
     core::Step step = model_lags(options.job) ? core::first_ledger_entry(states, worker.id).step
                                               : member->second.status.step;
     if (barrier::is_bsp(options.job.barrier)) step = std::min(step, states.front().round);
-    if (step < *worker.first_step) return Error{"a step of the former workers is not finished"};
+    if (step < *worker.first_step)
+      return Error{"a step from before the last change of workers is not finished"};
     if (barrier::hands_in_early(options.job.barrier)) {
       taken.push_back(taken_of(worker, core::first_ledger_entry(states, worker.id), options));
       continue;
@@ -171,7 +172,7 @@ Result<ModelCut> Follower::fetch_cut(const core::Layout& layout, const actor::Tr
     const auto slots = models::slot_count(options.optimizer) * layout.ranges[state.range].count;
     if (!state.slots.empty() && state.slots.count != slots)
       return Error{"range " + std::to_string(state.range) + " lacks the state of this optimiser"};
-    if (state.round != states->front().round) return Error{"ranges are of different rounds"};
+    if (state.round != states->front().round) return Error{"ranges contain different rounds"};
   }
   auto deal = fetch_deal(options);
   if (!deal) return std::move(deal).error();
@@ -217,7 +218,11 @@ void Follower::align_ledgers(std::vector<core::RangeState>& states,
       }
       if (!workers.empty() && !model_lags(options)) entry.step = std::max(entry.step, lowest);
     }
-    for (core::RangeState& state : states) state.ledger[worker] = entry;
+    for (core::RangeState& state : states) {
+      core::LedgerEntry& known_entry = state.ledger[worker];
+      state.samples += entry.samples - std::min(entry.samples, known_entry.samples);
+      known_entry = entry;
+    }
   }
 }
 
