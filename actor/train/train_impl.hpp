@@ -5,6 +5,7 @@
 #include <string>
 
 #include "starling/actor/train/train.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::actor {
 
@@ -54,8 +55,12 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
   const auto parameters = model.parameters();
   if (parameters.empty()) return Error{"the model has no parameters: there is nothing to train"};
   if (auto valid = models::check(parameters); !valid) return std::move(valid).error();
-  if constexpr (models::CheckedModel<M, D>)
+  if constexpr (models::CheckedModel<M, D>) {
     if (auto accepted = model.accepts(data); !accepted) return std::move(accepted).error();
+    if (test != nullptr && test->size() > 0)
+      if (auto accepted = model.accepts(*test); !accepted)
+        return std::move(accepted).error().within("test");
+  }
   if (auto valid = models::check_deals(options.job.former_deals, data.size()); !valid)
     return std::move(valid).error().within("the saved state");
   if (auto valid = core::check_hand_ins(options.job.barrier, options.dynamic_batches, parameters);
@@ -80,7 +85,7 @@ requires models::Model<M, D> Result<Assignment> assign_training(const M& model, 
                                  .former = options.job.former_deals}};
   if (options.epochs) {
     if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
-      return Error{"epochs must be a finite number >= 0"};
+      return Error{"epochs=" + print_number(*options.epochs) + "; valid: a finite number >= 0"};
     // If workers hand in early, they end when the samples are taken.
     assignment.job.steps =
         std::min(options.steps_max, barrier::hands_in_early(options.job.barrier)

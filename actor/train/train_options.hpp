@@ -2,6 +2,7 @@
 /// value; thread-safe to read.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "starling/actor/job/job.hpp"
+#include "starling/base/text.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/models/optimizer/clip.hpp"
 #include "starling/models/optimizer/compression.hpp"
@@ -29,8 +31,9 @@ struct TrainOptions {
   /// The weight decay of the parameters that have `decay` set.
   double l2 = 0;
   /// The number of samples in one step of one worker; never more than the worker's share of the
-  /// data. If `dynamic_batches`, the number of samples in one step of all workers, at least their
-  /// number: the workers' batches are sized by their speeds (docs/design/0019-dynamic-batches.md).
+  /// data. If `dynamic_batches`, the number of samples in one step of all workers together, at
+  /// least one for each worker: the workers' batches are sized by their speeds
+  /// (docs/design/0019-dynamic-batches.md).
   std::size_t batch = 64;
   bool dynamic_batches = false;
   /// The number of passes over the training data. If set, it replaces job.steps: it says at which
@@ -44,7 +47,7 @@ struct TrainOptions {
 };
 
 /// Returns an Error if the optimizer, schedule, clip or compression has an option that its parse
-/// function refuses, for example a value out of range.
+/// function refuses, for example a value out of range, or if the weight decay is invalid.
 [[nodiscard]] inline Result<void> check_rules(const TrainOptions& options) {
   if (auto valid = models::parse_optimizer(models::print(options.optimizer)); !valid)
     return std::move(valid).error();
@@ -54,6 +57,8 @@ struct TrainOptions {
     return std::move(valid).error();
   if (auto valid = models::parse_compression(models::print(options.compression)); !valid)
     return std::move(valid).error();
+  if (!(std::isfinite(options.l2) && options.l2 >= 0))
+    return Error{"l2=" + print_number(options.l2) + ": must be a finite number >= 0"};
   return {};
 }
 

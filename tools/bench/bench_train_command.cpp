@@ -14,6 +14,7 @@
 #include "starling/tools/bench/bench_commands.hpp"
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/registry/data.hpp"
+#include "starling/tools/registry/default_model.hpp"
 #include "starling/tools/report/machine.hpp"
 #include "starling/tools/report/statistics.hpp"
 #include "starling/tools/train/commands.hpp"
@@ -51,7 +52,7 @@ Result<Subject> load(const Registry& registry, const BenchTrainOptions& options)
   if (!data) return std::move(data).error().within("--data");
   if (data->size() == 0) return Error{"--data: " + options.data + ": has no samples"};
   const std::string text =
-      options.model.empty() ? default_model(options.data, *data) : options.model;
+      options.model.empty() ? default_model(registry, options.data, *data) : options.model;
   if (text.empty())
     return Error{"--model: is needed for data of its own type; " +
                  valid_names(models_for(registry, *data))};

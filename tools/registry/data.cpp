@@ -24,11 +24,6 @@ const DataEntry* find_registered_source(const Registry& registry, const std::str
   return at == registry.data().end() ? nullptr : &*at;
 }
 
-bool is_registered_source(const Registry& registry, const std::string& text) {
-  const auto spec = Spec::parse(text);
-  return spec && find_registered_source(registry, spec->name) != nullptr;
-}
-
 Error unknown_source(const Registry& registry, const Spec& spec) {
   std::vector<std::string> names;
   for (const auto& entry : registry.data()) names.push_back(entry.name);
@@ -49,6 +44,9 @@ Result<AnyData> load_registered_source(const DataEntry& entry, const Spec& spec,
   if (!loaded) return loaded;
   if (loaded->size() == 0) return Error{entry.name + ": holds no samples"};
   if (loaded->size() > UINT32_MAX) return Error{entry.name + ": holds more than 2^32 - 1 samples"};
+  if (const models::Table* table = loaded->table())
+    if (auto valid = models::check_classes(*table); !valid)
+      return std::move(valid).error().within(entry.name);
   return loaded;
 }
 
@@ -120,7 +118,7 @@ Result<void> check_class_numbering(const AnyData& test,
     return {};
   return Error{"its classes begin with " + print_number(double{tested.original(0)}) +
                ", those of the training data with " + print_number(double{trained->original(0)}) +
-               "; valid: labels written alike"};
+               "; valid: labels numbered alike"};
 }
 
 /// Returns the table without its rows; nothing if the data is not a table.
@@ -178,6 +176,11 @@ Result<TrainAndTest> fill_missing_numbers(TrainAndTest data) {
 }
 
 }  // namespace
+
+bool is_registered_source(const Registry& registry, const std::string& text) {
+  const auto spec = Spec::parse(text);
+  return spec && find_registered_source(registry, spec->name) != nullptr;
+}
 
 Result<void> check_labels(const AnyData& data, const std::string& text) {
   if (data.table() == nullptr || data.table()->has_labels) return {};
@@ -295,39 +298,6 @@ Result<TrainAndTest> load_data(const Registry& registry, const DataRequest& requ
     if (auto labelled = check_labels(*data->test, *request.test); !labelled)
       return std::move(labelled).error().within("test");
   return data;
-}
-
-std::string default_model(const std::string& text, const AnyData& data) {
-  const models::Table* table = data.table();
-  if (table == nullptr) return {};
-  const auto source = models::Source::parse(text);
-  if (source) {
-    if (std::holds_alternative<models::DigitsSource>(source->kind)) return "mlp:784-128-10";
-    if (const auto* ratings = std::get_if<models::RatingsSource>(&source->kind))
-      return "mf:rank=" + std::to_string(ratings->rank) +
-             ",users=" + std::to_string(ratings->users) +
-             ",items=" + std::to_string(ratings->items);
-  }
-  return table->classes() > 0 ? "softmax" : "linear";
-}
-
-std::string add_id_counts(std::string text, const TrainAndTest& data) {
-  const auto spec = Spec::parse(text);
-  if (!spec || spec->name != "mf") return text;
-  constexpr float ids_max = 16'777'216;  // mf refuses larger ids
-  for (const auto& [key, column] : {std::pair{"users", 0U}, {"items", 1U}}) {
-    float largest = 0;
-    for (const AnyData* part : {&data.train, data.test ? &*data.test : nullptr}) {
-      const models::Table* table = part == nullptr ? nullptr : part->table();
-      if (table == nullptr || table->is_sparse() || table->features() != 2) return text;
-      for (std::size_t row = 0; row < table->size(); ++row)
-        largest = std::max(largest, table->dense_row(row)[column]);
-    }
-    if (SpecReader{*spec}.has(key)) continue;
-    text += (text.find(':') == std::string::npos ? ":" : ",") + std::string{key} + "=" +
-            print_number(double{std::min(std::floor(largest) + 1, ids_max)});
-  }
-  return text;
 }
 
 std::optional<OtherTask> other_task(const std::string& text, const AnyData& data) {

@@ -79,15 +79,11 @@ struct TrainAndTest {
 /// trained or tested on it. `text` is the source.
 [[nodiscard]] Result<void> check_labels(const AnyData& data, const std::string& text);
 
-/// Returns the text of the default model for the data; empty if the data is of a user's own type.
-/// `text` is the source.
-[[nodiscard]] std::string default_model(const std::string& text, const AnyData& data);
+/// Returns true if the source `text` is one of the registry, which hides a built-in one of the same
+/// name.
+[[nodiscard]] bool is_registered_source(const Registry& registry, const std::string& text);
 
-/// Returns `text`, or if it is mf without the number of users or items, `text` with the number that
-/// suits both parts of a divided source. An id may occur in its test part only.
-[[nodiscard]] std::string add_id_counts(std::string text, const TrainAndTest& data);
-
-/// A source that reads the labels of the same file as the other kind: classes as real targets
+/// A source that reads the same file, but its labels as the other kind: classes as real targets
 /// (task=value), or whole numbers as classes (task=class).
 struct OtherTask {
   std::string source;
@@ -95,8 +91,9 @@ struct OtherTask {
   AnyData shape;
 };
 
-/// Returns the source `text` with the other value of its option `task`. Returns nothing if it has
-/// no such option, if its classes have names, or if its real targets are not whole numbers.
+/// Returns the source `text`, which has loaded `data`, with the other value of its option `task`.
+/// Returns nothing if the source has no such option, if `data` is not a table, if its classes have
+/// names, or if its real targets are not whole numbers.
 [[nodiscard]] std::optional<OtherTask> other_task(const std::string& text, const AnyData& data);
 
 /// Returns a text such as "20000 rows, 784 features, 10 classes".

@@ -113,8 +113,8 @@ Error unknown_data(const Spec& spec, std::span<const std::string> names) {
 
 Result<void> check_text_file(const std::string& source, const std::string& path) {
   if (is_numpy(path))
-    return Error{"'" + path + "' is no text, as " + source +
-                 ": reads; valid: " + suggest_sources(path)};
+    return Error{"'" + path + "' is not a text file, but " + source +
+                 ": reads only text files; valid: " + suggest_sources(path)};
   const std::string command = conversion_of(path);
   if (!command.empty()) return unread_error(path, command);
   return {};

@@ -10,7 +10,7 @@
 namespace starling::program {
 namespace {
 
-const std::string valid_file = "a net's file of the keys input, loss and layers";
+const std::string valid_file = "a net's file with the keys input, loss and layers";
 
 /// Returns a string, or the elements of a list of strings joined by ';'; nothing if the value is
 /// neither.

@@ -11,10 +11,10 @@ namespace {
 /// Returns true if `text` can be a flag or a command: lower-case letters, digits and '-', but no
 /// '-' at the beginning.
 bool is_word(const std::string& text) {
-  const auto is_letter = [](char c) {
+  const auto is_allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   };
-  return !text.empty() && text.front() != '-' && std::ranges::all_of(text, is_letter);
+  return !text.empty() && text.front() != '-' && std::ranges::all_of(text, is_allowed);
 }
 
 Result<void> check_flow(const program::FlowEntry& flow) {
@@ -58,15 +58,16 @@ Result<void> Registry::check() const {
       return &other != &entry && (other.rule.label == label || other.rule.label == "p" + label);
     };
     if (std::ranges::any_of(barriers_, is_taken))
-      return Error{"the label '" + label + "' of your predicate, or that of its sampled form, 'p" +
-                   label + "', is that of another one; valid: each once"};
+      return Error{"the label '" + label + "' of your predicate, or 'p" + label +
+                   "' of its sampled form, is also the label of another predicate; valid: each "
+                   "label once"};
   }
-  const auto is_separator = [](unsigned char c) { return c <= ' ' || c > '~' || c == ','; };
+  const auto is_refused = [](unsigned char c) { return c <= ' ' || c > '~' || c == ','; };
   for (const auto& entry : actors_) {
     const auto refuse = [&](const std::string& why) {
       return Error{"the name '" + printable(entry.name) + "' of your own actors " + why};
     };
-    if (entry.name.empty() || std::ranges::any_of(entry.name, is_separator))
+    if (entry.name.empty() || std::ranges::any_of(entry.name, is_refused))
       return refuse("cannot be written in a job; valid: one word of ASCII characters without ','");
     if (std::ranges::count(actors_, entry.name, &program::ActorsEntry::name) > 1)
       return refuse("is given twice; valid: each name once");

@@ -7,6 +7,7 @@
 #include "starling/tools/job/keys.hpp"
 #include "starling/tools/program/parallel.hpp"
 #include "starling/tools/registry/built_in.hpp"
+#include "starling/tools/registry/default_model.hpp"
 #include "starling/tools/train/prepare.hpp"
 
 namespace starling::program {
@@ -70,7 +71,8 @@ sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std
   sim::LearnOptions options = learning.options;
   options.protocol.barrier = job.barriers[run / job.seeds];
   options.protocol.seed = job.options.seed + run % job.seeds;
-  // Workers that hand in early end when the samples are taken, not after a fixed number of steps.
+  // Workers that hand in early end when all samples of the epochs are taken, not after a fixed
+  // number of steps.
   if (barrier::hands_in_early(options.protocol.barrier)) options.epochs = job.epochs;
   return options;
 }
@@ -146,13 +148,8 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
         .within(location_or_flag(settings, "batch"));
   auto data = load_data(registry, training->data);
   if (!data) return add_location(std::move(data).error(), settings);
-  std::string text =
-      training->model.empty() ? default_model(training->data.data, data->train) : training->model;
-  // A user's own `mf` may have no such options.
-  if (!training->data.test && data->test)
-    if (auto sized = add_id_counts(text, *data);
-        make_model(registry, sized, data->train, training->element_type))
-      text = std::move(sized);
+  const std::string text =
+      complete_model(registry, training->model, training->data, *data, training->element_type);
   auto model = make_model(registry, text, data->train, training->element_type);
   if (!model) {
     return std::move(model).error().within(location_or_flag(settings, "model"));
@@ -187,7 +184,8 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                       .batch = train.batch,
                       .dynamic_batches = train.dynamic_batches,
                       .steps_max = job.steps_limit};
-  // Workers with dynamic batches end when the samples are taken, not after a fixed number of steps.
+  // Workers with dynamic batches end when all samples of the epochs are taken, not after a fixed
+  // number of steps.
   if (train.dynamic_batches) learning.options.epochs = job.epochs;
   if (core::has_servers(job.mode)) {
     // As in `train`: at most one server for each range.
@@ -241,6 +239,7 @@ Result<SimRuns> simulate_learning(const SimJob& job, const Learning& learning,
     estimator.begin(i);
     sim::LearnOptions options = learn_options(job, learning, i);
     options.on_point = [&](const sim::ProtocolPoint& point) {
+      // Below 1, which would stop the clock of the run.
       estimator.set(i, std::min(0.999, done_share(job.options, point)));
       return true;
     };

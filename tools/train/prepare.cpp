@@ -20,6 +20,7 @@
 #include "starling/tools/job/target.hpp"
 #include "starling/tools/program/display.hpp"
 #include "starling/tools/registry/built_in.hpp"
+#include "starling/tools/registry/default_model.hpp"
 #include "starling/tools/registry/net_file.hpp"
 #include "starling/tools/registry/prediction_metrics.hpp"
 #include "starling/tools/train/advice.hpp"
@@ -54,12 +55,7 @@ Result<TrainAndTest> load_job_data(const Registry& registry, const Job& job,
 Result<std::shared_ptr<const AnyModel>> make_job_model(const Registry& registry, const Job& job,
                                                        const TrainAndTest& data,
                                                        const Settings& settings) {
-  std::string text = job.model.empty() ? default_model(job.data.data, data.train) : job.model;
-  // A user's own `mf` may have no such options.
-  if (!job.data.test && data.test)
-    if (auto sized = add_id_counts(text, data);
-        make_model(registry, sized, data.train, job.element_type))
-      text = std::move(sized);
+  const std::string text = complete_model(registry, job.model, job.data, data, job.element_type);
   if (text.empty())
     return Error{"--model: is needed for data of its own type; " +
                  valid_names(models_for(registry, data.train))};
@@ -141,8 +137,9 @@ actor::ExtraMetrics extra_metrics(const PreparedRun& ready, const std::string& n
 Result<void> set_target_metric(PreparedRun& ready) {
   auto& options = ready.resolved.options.job;
   if (!options.until) return {};
-  if (!ready.data.test) return Error{"until: there is no test data to reach it on"};
-  if (options.evaluate_every == 0) return Error{"until: has no effect with eval-every 0"};
+  if (!ready.data.test) return Error{"until: there is no test data; valid: --test SOURCE"};
+  if (options.evaluate_every == 0)
+    return Error{"until: has no effect with eval-every 0; valid: eval-every of 1 or more"};
   const models::Metrics model_metrics = ready.model->metrics_of_one_sample(*ready.data.test);
   const std::string& name = options.until->metric;
   if (has(model_metrics, name)) return {};
@@ -163,8 +160,9 @@ Result<void> check_selection(const Job& job, const AnyModel& model, const AnyDat
 
 /// Reads the checkpoint from which the job resumes, for its scaling. The job must use that scaling
 /// instead of computing it from the data, because it may come from the `--init` model of the job
-/// that wrote the checkpoint. Returns nothing if the job resumes from none, if the job has another
-/// scaling, or if the file is not valid: resume_job() says then what is wrong with it.
+/// that wrote the checkpoint. Returns nothing if the job resumes from no checkpoint, if
+/// the job has another scaling, or if the file is not valid: then resume_job() says what is wrong
+/// with the file.
 std::optional<StoredModel> read_checkpoint_scaling(const Job& job, const AnyModel& model,
                                                    const AnyData& train) {
   if (job.resume.empty()) return std::nullopt;
@@ -361,10 +359,12 @@ Result<PreparedRun> prepare(const Registry& registry, const Settings& settings,
   if (auto valid = check_compression(**model, job->train); !valid)
     return with_location(std::move(valid).error(), settings, "compression");
   // If there are few samples, some workers' shares of them are one sample smaller than the batch.
+  const std::size_t batch = is_dynamic ? 1 : resolved.options.batch;
   const std::size_t least_batch = std::min<std::size_t>(
-      resolved.options.batch,
-      std::max<std::size_t>(1, resolved.train_samples / resolved.options.job.workers));
-  if (auto fit = (*model)->accepts_batch(is_dynamic ? 1 : least_batch); !fit) {
+      batch, std::max<std::size_t>(1, resolved.train_samples / resolved.options.job.workers));
+  auto fit = (*model)->accepts_batch(batch);
+  if (fit) fit = (*model)->accepts_batch(least_batch);
+  if (!fit) {
     Error error = std::move(fit).error();
     if (is_dynamic) error.message += "; dynamic batches may have 1 sample; valid: --batch 32";
     return with_location(std::move(error), settings, "batch");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "starling/actor/interfaces.hpp"
+#include "starling/models/tabular/linear_models.hpp"
 #include "tests/actor/job/faulty_model.hpp"
 
 namespace starling::actor {
@@ -238,7 +239,7 @@ TEST(Job, RefusesSavedStatesThatDoNotFit) {
   ASSERT_FALSE(fewer);
   EXPECT_EQ(
       fewer.error().message,
-      "the saved state: holds steps of 3 workers; valid: up to 2, as reset_ledgers() makes it");
+      "the saved state: holds steps of 3 workers; valid: up to 2, the number of the job's workers");
 }
 
 struct HugeData {
@@ -291,6 +292,17 @@ TEST(Job, HasNoParametersIfAnOwnerWasLost) {
       train<FaultyModel, models::Table>({}, load("linear:d=5,n=60"), nullptr, job).value();
   EXPECT_TRUE(outcome.model.empty());
   EXPECT_TRUE(parameters_of(FaultyModel{}, job, outcome).empty());
+}
+
+TEST(Job, RefusesTestDataThatDoNotFit) {
+  const models::Table data{2, 0, models::Table::Dense{{1, 2, 3, 4}}, {1, 2}};
+  const models::Table test{1, 0, models::Table::Dense{{1, 2}}, {1, 2}};
+  const auto model = models::Linear<float>::parse(Spec::parse("linear").value(), data).value();
+  TrainOptions options;
+  options.job.steps = 1;
+  const auto outcome = train(model, data, &test, options);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message, "test: linear was built for 2 features, but the data has 1");
 }
 
 }  // namespace

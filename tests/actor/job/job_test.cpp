@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <span>
@@ -230,6 +231,9 @@ TEST(Job, RefusesInvalidOptions) {
               o.job.recheck = barrier::Recheck::central();
             }).find("works in central mode only"),
             std::string::npos);
+  EXPECT_EQ(refusal([](TrainOptions& o) { o.l2 = -1; }), "l2=-1: must be a finite number >= 0");
+  EXPECT_EQ(refusal([](TrainOptions& o) { o.l2 = std::nan(""); }),
+            "l2=nan: must be a finite number >= 0");
   EXPECT_EQ(refusal([](TrainOptions& o) { o.optimizer = models::Adam{.beta1 = 1}; }),
             "adam: beta1=1 is 1 as a float; valid: 0 to 0.9999999");
   for (const auto& [change, option] :

@@ -6,6 +6,7 @@
 #include "starling/tools/command_line/main.hpp"
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/registry/data.hpp"
+#include "starling/tools/registry/default_model.hpp"
 
 namespace starling::program {
 namespace {
@@ -112,6 +113,24 @@ TEST(Registry, AUsersModelHidesABuiltInOneWithOtherElements) {
   const auto model = make_model(registry, "linear", *data, ElementType::float64);
   ASSERT_FALSE(model);
   EXPECT_EQ(model.error().message, "model linear does not compute in float64; valid: float32");
+}
+
+TEST(Registry, AUsersSourceThatHidesABuiltInOneHasTheDefaultModelOfItsData) {
+  const auto registry = with_built_in(Registry{}.data("digits", "", [](SpecReader&, std::uint64_t) {
+    return models::Table{2, 3, models::Table::Dense{{1, 2, 3, 4, 5, 6}}, {0, 1, 2}};
+  }));
+  const auto data = load_source(registry, "digits", 1);
+  ASSERT_TRUE(data);
+  EXPECT_EQ(default_model(registry, "digits", *data), "softmax");
+}
+
+TEST(Registry, RefusesAUsersTableWithLabelsThatAreNotClasses) {
+  const auto registry = with_built_in(Registry{}.data("mine", "", [](SpecReader&, std::uint64_t) {
+    return models::Table{1, 2, models::Table::Dense{{1, 2}}, {1, 2}};
+  }));
+  const auto data = load_source(registry, "mine", 1);
+  ASSERT_FALSE(data);
+  EXPECT_EQ(data.error().message, "mine: the label in row 2 is 2; valid: a class from 0 to 1");
 }
 
 TEST(Registry, AnAlgorithmIsTestedOnTheTestData) {
