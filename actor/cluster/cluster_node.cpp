@@ -51,7 +51,9 @@ ClusterNode::Impl::~Impl() {
     const std::unique_lock lock{state_mutex_};
     teardowns.swap(jobs_);
   }
-  teardowns.clear();
+  // The endpoint's thread may still deliver a packet to a job. The reaper waits for that, so that
+  // no job ends on that thread while the endpoint is destroyed.
+  for (auto& [id, job] : teardowns) reaper_->destroy(std::move(job));
   reaper_.reset();
   endpoint_.reset();
 }
@@ -97,8 +99,9 @@ void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
     is_leaving_ = true;
     // A member that has not started yet would not leave.
     while (!starting_.empty()) finish_start(starting_.begin()->first, Error{leaving_reason});
+    const bool may_hand_over = can_hand_over();  // members that leave no longer count as running
     for (auto& [id, job] : all_jobs()) job->local().leave();
-    return can_hand_over();
+    return may_hand_over;
   });
   if (!loop_answer) {
     log("is busy starting a job: leaves without handing over");
@@ -114,18 +117,37 @@ void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
 }
 
 bool ClusterNode::Impl::can_hand_over() {
-  const std::size_t others = live_nodes().size() - 1;
+  std::set<NodeId> live;
+  for (const core::NodeRecord& node : live_nodes())
+    if (node.id != id_) live.insert(node.id);
   bool has_enough_nodes = true;
   for (auto& [id, job] : all_jobs()) {
     const JobOptions& options = job->prepared().options();
     const std::size_t replication_factor = options.replication_factor;
     const bool has_owners = placed_ranges(options, job->prepared().ranges()) > 0;
+    const core::ConfigurationPtr configuration = job->configuration();
+    // Nodes that are new join only jobs that run. Members without a worker do not show whether one
+    // does.
+    const bool has_workers = std::ranges::any_of(
+        configuration->members,
+        [this](const core::Member& member) { return member.node == id_ && member.works; });
+    const bool may_be_joined =
+        !has_workers ||
+        std::ranges::count(job->local().reports(), actor::MemberReport::State::running,
+                           &actor::MemberReport::state) > 0;
+    std::set<NodeId> takers = live;
+    if (!may_be_joined)
+      std::erase_if(takers, [&](NodeId node) {
+        return std::ranges::count(configuration->members, node, &core::Member::node) == 0;
+      });
+    const std::size_t others = takers.size();
     if (others >= replication_factor || !has_owners) continue;
     has_enough_nodes = false;
     log_for_job(id, "each of its ranges has " + std::to_string(replication_factor) +
                         " replicas, and there " + (others == 1 ? "is only " : "are only ") +
                         std::to_string(others) + (others == 1 ? " other node" : " other nodes") +
-                        ": this node leaves without making new replicas");
+                        " of the job: this node leaves without making new replicas" +
+                        (others == 0 ? ", and the job's model is lost" : ""));
   }
   return has_enough_nodes;
 }

@@ -16,6 +16,8 @@ namespace {
 /// The incarnation of the members that a job starts with.
 constexpr core::Incarnation initial_incarnation = 1;
 
+/// Returns `states` with ledgers for the members that the job starts with: a checkpoint has the
+/// incarnations of the members of an earlier run.
 std::vector<core::RangeState> set_initial_incarnation(std::vector<core::RangeState> states) {
   for (core::RangeState& state : states)
     for (core::LedgerEntry& entry : state.ledger) entry.incarnation = initial_incarnation;
@@ -39,6 +41,7 @@ class LocalJobImpl final : public LocalJob {
                     : std::max(1U, std::thread::hardware_concurrency() / 2),
                 ThreadPriority::members),
         system_(config_) {
+    const actor::CafThreadScope scope;  // this thread holds the logger, even if it spawns nothing
     const JobOptions& job = assignment_.job;
     job_context_->task = assignment_.task;
     job_context_->pool = std::make_unique<ComputePool>(compute_threads(job));
@@ -86,7 +89,7 @@ class LocalJobImpl final : public LocalJob {
   }
   void stop() override {
     members_.post_to_all([](const MemberActor& member) {
-      actor::post(member, actor::skip_delays_atom_v);
+      actor::post(member, actor::no_delays_atom_v);
       actor::post(member, core::Stop{});
     });
   }
@@ -99,7 +102,7 @@ class LocalJobImpl final : public LocalJob {
   }
   void leave() override {
     members_.post_to_all([](const MemberActor& member) {
-      actor::post(member, actor::skip_delays_atom_v);
+      actor::post(member, actor::no_delays_atom_v);
       actor::post(member, actor::leave_atom_v);
     });
   }
@@ -195,8 +198,8 @@ Result<std::unique_ptr<LocalJob>> make_local_job(Assignment assignment, LocalJob
   if (auto valid = check_initial_states(assignment.job, assignment.initial_states); !valid)
     return std::move(valid).error().within("the saved state");
   if (assignment.job.workers > options.members_max)
-    return Error{"workers=" + std::to_string(assignment.job.workers) + ": at most " +
-                 std::to_string(options.members_max) + " members are allowed for"};
+    return Error{"workers=" + std::to_string(assignment.job.workers) +
+                 " is too many; valid: up to " + std::to_string(options.members_max)};
   keep_freed_memory();
   return std::unique_ptr<LocalJob>{
       std::make_unique<LocalJobImpl>(std::move(assignment), std::move(options))};

@@ -77,7 +77,7 @@ Result<void> check_rows(const DenseRows& rows) {
   if (rows.features <= models::features_max &&
       rows.values.size() == rows.features * rows.labels.size())
     return {};
-  return Error{"there are not as many numbers as samples and features say"};
+  return Error{"the number of values is not the number of samples times that of features"};
 }
 Result<void> check_rows(const SparseRows& rows) {
   const bool fits =

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -35,7 +36,7 @@ class JobRun {
   /// Runs tasks until the job has ended.
   void work() {
     std::unique_lock lock{mutex_};
-    while (!scheduler_.has_ended()) {
+    while (!has_ended()) {
       const auto id = scheduler_.next();
       if (!id) {
         changed_.wait(lock);
@@ -46,16 +47,20 @@ class JobRun {
       lock.unlock();
       const auto begin = std::chrono::steady_clock::now();
       Result<Output> output = run(*id, task);
+      std::optional<Error> fault;
       if (options_.on_task)
-        options_.on_task({.action = number_,
-                          .stage = id->stage,
-                          .description = &plan_.stages[id->stage].stage->description,
-                          .part = id->part,
-                          .begin = begin,
-                          .end = std::chrono::steady_clock::now(),
-                          .counts = task.counts(),
-                          .has_failed = !output});
+        fault = call("on_task", [&] {
+          options_.on_task({.action = number_,
+                            .stage = id->stage,
+                            .description = &plan_.stages[id->stage].stage->description,
+                            .part = id->part,
+                            .begin = begin,
+                            .end = std::chrono::steady_clock::now(),
+                            .counts = task.counts(),
+                            .has_failed = !output});
+        });
       lock.lock();
+      if (!callback_error_) callback_error_ = std::move(fault);
       report(*id, task, std::move(output));
       changed_.notify_all();
     }
@@ -64,6 +69,7 @@ class JobRun {
   /// Keeps the outputs of cached stages for later jobs. Returns the outputs of the last stage, or
   /// the job's error. Requires: all calls of work() have returned.
   Result<std::vector<Output>> finish() {
+    if (callback_error_) return *callback_error_;
     if (const Error* error = scheduler_.error()) return *error;
     for (std::size_t id = 0; id < stages_.size(); ++id)
       if (const auto& kept = plan_.stages[id].stage->kept; kept && !plan_.stages[id].kept)
@@ -73,7 +79,7 @@ class JobRun {
 
  private:
   struct StageRun {
-    /// Where the tasks of this job write their outputs.
+    /// The outputs that the tasks of this job have made.
     std::shared_ptr<KeptOutputs::Parts> made;
     /// The outputs that later stages read: `made`, or those that an earlier job has kept.
     std::shared_ptr<const KeptOutputs::Parts> outputs;
@@ -81,6 +87,30 @@ class JobRun {
     Part parts_done = 0;
     TaskCounts counts = {};
   };
+
+  [[nodiscard]] bool has_ended() const { return callback_error_ || scheduler_.has_ended(); }
+
+  /// Returns an Error with the message of the exception that is being handled.
+  static Error current_error() {
+    try {
+      throw;
+    } catch (const std::exception& fault) {
+      return Error{fault.what()};
+    } catch (...) {
+      return Error{"an exception of unknown type"};
+    }
+  }
+
+  /// Calls one of the user's callbacks, whose name is `name`. Returns an Error if it throws.
+  template <class F>
+  static std::optional<Error> call(const char* name, F&& run) {
+    try {
+      run();
+      return std::nullopt;
+    } catch (...) {
+      return current_error().within(name);
+    }
+  }
 
   Task make_task(const TaskId& id) {
     std::vector<StageOutputs> inputs;
@@ -100,23 +130,23 @@ class JobRun {
   }
 
   Result<Output> run(const TaskId& id, Task& task) {
-    if (options_.is_stopped && options_.is_stopped()) return Error{"the job was stopped"};
     try {
+      if (options_.is_stopped && options_.is_stopped()) return Error{"the job was stopped"};
       return plan_.stages[id.stage].stage->run(task);
-    } catch (const std::exception& fault) {
-      return Error{fault.what()};
     } catch (...) {
-      return Error{"an exception of unknown type"};
+      return current_error();
     }
   }
 
-  void show(StageId id) const {
-    if (options_.on_progress)
+  void show(StageId id) {
+    if (!options_.on_progress || callback_error_) return;
+    callback_error_ = call("on_progress", [&] {
       options_.on_progress({.action = number_,
                             .stage = id,
                             .description = &plan_.stages[id].stage->description,
                             .parts_done = stages_[id].parts_done,
                             .counts = stages_[id].counts});
+    });
   }
 
   void report(const TaskId& id, const Task& task, Result<Output> output) {
@@ -139,6 +169,8 @@ class JobRun {
   Scheduler scheduler_;
   TaskMemory& memory_;
   std::vector<StageRun> stages_;
+  /// The first exception of a callback, which ends the job.
+  std::optional<Error> callback_error_;
   std::mutex mutex_;
   std::condition_variable changed_;
 };

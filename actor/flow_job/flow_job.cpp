@@ -51,6 +51,7 @@ class FlowJobImpl final : public LocalJob {
       : local_(std::move(local)),
         config_(std::max(1U, std::thread::hardware_concurrency() / 2), ThreadPriority::members),
         system_(config_) {
+    const CafThreadScope scope;  // this thread holds the logger, even if it spawns nothing
     context_->options = std::make_shared<const FlowJobOptions>(std::move(options));
     const flow::MapReduceOptions& engine = context_->options->engine;
     context_->memory = std::make_shared<flow::SpillFolder>(engine.spill_folder, engine.memory_bytes,
@@ -156,10 +157,10 @@ class FlowJobImpl final : public LocalJob {
 }  // namespace
 
 Result<std::unique_ptr<LocalJob>> make_flow_job(FlowJobOptions options, LocalJobOptions local) {
-  if (!options.program) return Error{"a flow job without a program"};
+  if (!options.program) return Error{"the flow's program is missing; valid: a function"};
   if (options.workers > local.members_max)
-    return Error{"workers=" + std::to_string(options.workers) + ": at most " +
-                 std::to_string(local.members_max) + " members are allowed for"};
+    return Error{"workers=" + std::to_string(options.workers) + " is too many; valid: up to " +
+                 std::to_string(local.members_max)};
   auto engine = flow::complete(std::move(options.engine));
   if (!engine) return std::move(engine).error();
   options.engine = *std::move(engine);

@@ -97,8 +97,8 @@ Result<std::vector<flow::Output>> ProgramRun::run_action(const flow::StagePtr& l
                                                          const flow::StagePtr& former) {
   if (std::this_thread::get_id() != thread_.get_id())
     return Error{
-        "a function of a data set needs the result of another one; valid on several nodes: "
-        "results that the program itself asks for"};
+        "a function of a data set needs the result of another one; valid on several nodes: only "
+        "the program itself asks for results, outside of such functions"};
   std::unique_lock lock{mutex_};
   if (is_cancelled_) return Error{"the job was stopped"};
   for (const core::StageName& name : builder_.take_released())

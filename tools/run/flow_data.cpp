@@ -30,7 +30,8 @@ Result<flow::Predictor> load_predictor(const Registry& registry, const std::stri
   if (!weights) return std::move(weights).error();
   // A model that cannot predict returns nothing, even for no samples.
   if (!(*model)->predict(*weights, no_samples))
-    return Error{path + ": model " + (*model)->print() + " has no predict()"};
+    return Error{path + ": model " + (*model)->print() +
+                 " makes no predictions; valid: a model with the function predict()"};
   return flow::Predictor{[model = *model, w = *std::move(weights)](models::Table table) {
                            return model->predict(w, AnyData::of(std::move(table))).value();
                          },

@@ -1,6 +1,7 @@
 /// The progress that an engine reports of its jobs, and how a job is stopped.
 #include <atomic>
 #include <map>
+#include <stdexcept>
 
 #include "tests/actor/flow/flow_cases.hpp"
 
@@ -120,6 +121,25 @@ TEST(Stop, EndsAJobOfSmallParts) {
   const auto numbers = engine.generate(1000, [&calls](std::uint64_t) { return ++calls; });
   EXPECT_EQ(numbers.count().error().message, "the job was stopped");
   EXPECT_LE(calls, 12U);
+}
+
+TEST(Progress, ReportsAnExceptionOfACallback) {
+  const auto fail = [](const auto&) { throw std::runtime_error{"disk full"}; };
+  const auto error_of = [](MapReduceOptions options) {
+    options.parts = 4;
+    const auto engine = MapReduce::make(std::move(options)).value();
+    const auto counted = engine.generate(1000,
+                                         [](std::uint64_t i) {
+                                           return std::pair{i % 7, 1};
+                                         })
+                             .reduce_by_key([](int a, int b) { return a + b; })
+                             .count();
+    return counted ? "no error" : counted.error().message;
+  };
+  for (const std::size_t threads : {1U, 4U}) {
+    EXPECT_EQ(error_of({.threads = threads, .on_task = fail}), "on_task: disk full");
+    EXPECT_EQ(error_of({.threads = threads, .on_progress = fail}), "on_progress: disk full");
+  }
 }
 
 }  // namespace

@@ -379,7 +379,7 @@ TEST(FlowOnNodes, RefusesOptionsThatCannotWork) {
   FlowJobOptions options{
       .program = count_remainders, .workers = 300, .engine = {}, .wait_for_nodes = {}};
   EXPECT_EQ(make_flow_job(options, {}).error().message,
-            "workers=300: at most 256 members are allowed for");
+            "workers=300 is too many; valid: up to 256");
   options.workers = 1;
   options.engine.threads = 0;
   EXPECT_EQ(make_flow_job(options, {}).error().message,

@@ -98,8 +98,8 @@ TEST(JoinFlow, RefusesBadTables) {
   };
   EXPECT_EQ(error({{"with", right}}),
             left +
-                ":3: the line has 1 column, and the first line has 2; valid: as many in each "
-                "line");
+                ":3: the line has 1 column, and the first line has 2; valid: the same number of "
+                "columns in each line");
   EXPECT_EQ(error({}), "join: the right table is missing; valid: --with FILE");
   EXPECT_EQ(error({{"with", "/nowhere"}}), "/nowhere: no such file");
   EXPECT_EQ(error({{"with", right}, {"kind", "outer"}}),
@@ -226,7 +226,8 @@ TEST(KMeansFlow, RefusesWhatHasNoClusters) {
             "kmeans: centres cannot be combined with k or seed; valid: centres, or k and seed");
   EXPECT_EQ(error({{"centres", put_file(folder, "flat", "1\n")}}),
             path_of(folder, "flat") +
-                ":1: the line has 1 column, and the first line has 2; valid: as many in each line");
+                ":1: the line has 1 column, and the first line has 2; valid: the same number of "
+                "columns in each line");
   EXPECT_EQ(run_flow_on("kmeans", {}, {put_file(folder, "empty", "\n")}).error,
             path_of(folder, "empty") + ": has no points; valid: lines of numbers");
   EXPECT_EQ(run_flow_on("kmeans", {{"k", "1"}}, {put_file(folder, "nan", "1\nnan\n")}).error,

@@ -180,6 +180,8 @@ TEST_F(NodesWithFlows, ShowThemInStatusAndJobs) {
 TEST_F(NodesWithFlows, KeepTheResultForAttach) {
   work_.write("a.txt", "b a c a b a\nd");
   ASSERT_EQ(submit("wordcount a.txt --detach --name mine").out, "job mine begins\n");
+  ASSERT_TRUE(wait_until([&] { return job()["state"] == "done"; })) << job();
+  EXPECT_FALSE(job()["flow"].contains("stage")) << job();
   const ProgramResult ran = starling(work_, "attach mine" + to(0));
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "a\t3\nb\t2\nc\t1\nd\t1\n");
@@ -194,7 +196,8 @@ TEST_F(NodesWithFlows, KeepTheResultForAttach) {
             "starling: JOB: 'mine' has ended: done, and a program has fetched its result; "
             "`starling jobs mine` shows its summary\n");
   const ProgramResult unnamed = starling(work_, "attach" + to(1));
-  EXPECT_TRUE(contains(unnamed.err, "no job runs on these nodes; the last, 'mine' has ended: done"))
+  EXPECT_TRUE(
+      contains(unnamed.err, "no job runs on these nodes; the last job: 'mine' has ended: done"))
       << unnamed.err;
   const ProgramResult log = starling(work_, "logs mine" + to(0));
   EXPECT_TRUE(contains(log.out, " b job mine: ended: done\n")) << log.out;

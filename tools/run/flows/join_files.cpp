@@ -69,7 +69,7 @@ Row row_of(const std::string& line, const JoinTable& table, Separator separator)
   if (columns.size() != table.columns)
     throw std::invalid_argument{"the line has " + print_count(columns.size(), "column") +
                                 ", and the first line has " + std::to_string(table.columns) +
-                                "; valid: as many in each line"};
+                                "; valid: the same number of columns in each line"};
   const auto at = columns.begin() + static_cast<std::ptrdiff_t>(table.key);
   std::string key = std::move(*at);
   columns.erase(at);

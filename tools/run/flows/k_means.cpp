@@ -18,15 +18,15 @@ using Point = std::vector<double>;
 using Points = flow::Set<Point>;
 using Centres = std::vector<Point>;
 
-/// The sums of a cluster's points.
+/// The sum of a cluster's points, and their number.
 struct ClusterSum {
   Point sum;
   std::uint64_t points = 0;
 
   static constexpr auto fields(auto& m) { return std::tie(m.sum, m.points); }
 };
-/// The sums that one iteration needs: of the points of each cluster, and of the squared distances
-/// of all points from their centres.
+/// The sums that one iteration needs: for each cluster, the sum of its points; and the sum of the
+/// squared distances of all points from their centres.
 struct IterationSums {
   std::vector<ClusterSum> clusters;
   double squared_distances = 0;
@@ -60,7 +60,7 @@ Point point_of(const std::string& line, Separator separator, std::size_t dimensi
   if (columns.size() != dimensions)
     throw std::invalid_argument{"the line has " + print_count(columns.size(), "column") +
                                 ", and the first line has " + std::to_string(dimensions) +
-                                "; valid: as many in each line"};
+                                "; valid: the same number of columns in each line"};
   Point point(dimensions);
   for (std::size_t i = 0; i < dimensions; ++i) point[i] = number_at(columns, i);
   return point;
@@ -147,7 +147,7 @@ Result<Centres> read_centres(const FlowContext& context, const KMeans& options,
                      })
                      .collect();
   if (centres && centres->empty())
-    return Error{options.centres + ": has no centre; valid: a line for each"};
+    return Error{options.centres + ": has no centre; valid: one line for each centre"};
   return centres;
 }
 

@@ -76,7 +76,8 @@ Result<Nodes> nodes_of(const Links& links) {
   }
 }
 
-/// Returns each node with the targets of its links.
+/// Returns each node with the targets of its links. The cogroup with the labels adds the dangling
+/// nodes, which have no links.
 template <class Links>
 Graph graph_of(const Links& links, const Nodes& nodes) {
   const auto by_id = links.map([salt = nodes.salt](const std::pair<Name, Name>& link) {
@@ -124,7 +125,7 @@ std::vector<FlowOption> PageRank::flow_options() {
       {"damping", "D", "the probability of following a link, from 0 to 1 [0.85]"},
       {"iterations", "N", "the most iterations [20]"},
       {"tolerance", "X",
-       "end once the sum of all changes of ranks is below this, or after --iterations [0: never]"},
+       "end before --iterations, once the sum of all changes of ranks is below this [0: never]"},
       {"top", "N", "only the N highest ranks [all]"}};
   for (auto& option : ColumnFormat::flow_options()) all.push_back(std::move(option));
   return all;
