@@ -11,8 +11,9 @@
 namespace starling::program {
 namespace {
 
-/// Refuses advice whose simulation takes too long: while the slowest worker makes
-/// `advice.options.steps` steps, all workers together would make more than `updates_max` updates.
+/// Refuses advice whose virtual time is too long, or whose simulation takes too long: while the
+/// slowest worker makes `advice.options.steps` steps, all workers together would make more than
+/// `updates_max` updates.
 Result<void> check_work(const Advice& advice) {
   double updates = 0;
   std::size_t slowest = 0;
@@ -20,13 +21,22 @@ Result<void> check_work(const Advice& advice) {
     updates += std::chrono::duration<double>(advice.horizon).count() / advice.workers[i].mean_s;
     if (advice.workers[i].mean_s > advice.workers[slowest].mean_s) slowest = i;
   }
+  const std::string of_slowest = advice.options.file + ": the steps of worker " +
+                                 quote(advice.names[slowest]) + " take " +
+                                 print_number(advice.workers[slowest].mean_s) + " s on average; ";
+  // to_duration() returns no longer time.
+  constexpr double days_max = 365;
+  const double days =
+      advice.workers[slowest].mean_s * static_cast<double>(advice.options.steps) / (24 * 3600);
+  if (days > days_max)
+    return Error{of_slowest + std::to_string(advice.options.steps) + " of them take " +
+                 print_number(std::ceil(days)) + " days; valid: at most " + print_number(days_max) +
+                 ", by fewer --steps"};
   constexpr std::uint64_t updates_max = 1'000'000;
   if (updates <= static_cast<double>(updates_max)) return {};
-  return Error{advice.options.file + ": the steps of worker " + quote(advice.names[slowest]) +
-               " take " + print_number(advice.workers[slowest].mean_s) +
-               " s on average; while it makes " + std::to_string(advice.options.steps) +
-               ", all workers would make " + print_number(std::round(updates)) +
-               "; valid: at most " + std::to_string(updates_max) +
+  return Error{of_slowest + "while it makes " + std::to_string(advice.options.steps) +
+               ", all workers together would make " + print_number(std::round(updates)) +
+               " updates; valid: at most " + std::to_string(updates_max) +
                ", by fewer --steps, without single very long steps, or "
                "without that worker"};
 }

@@ -64,7 +64,7 @@ TextTable barriers_table(const Advice& advice) {
 std::string description(const Advice& advice) {
   return fmt::format(
       "{} of the slowest worker ({} of virtual time), {}, seeds {} to {}; target loss: "
-      "{:.0f} % of the first",
+      "{:.0f} % of the first loss",
       print_count(advice.options.steps, "step"), print_seconds(in_seconds(advice.horizon)),
       core::print(advice.options.mode), advice.options.seed,
       advice.options.seed + (advice.options.seeds - 1), 100 * target_loss);

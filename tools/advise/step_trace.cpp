@@ -35,7 +35,7 @@ class CsvReader {
     const std::string_view name = trim(cells[0]);
     if (name.empty() || name.size() > name_size_max)
       return Error{"worker " + quote(name) + "; valid: a name of 1 to " +
-                   std::to_string(name_size_max) + " characters"};
+                   std::to_string(name_size_max) + " bytes"};
     const auto step = parse_count(trim(cells[1]));
     if (!step) return Error{"step: " + step.error().message};
     const auto seconds = parse_number(trim(cells[2]));

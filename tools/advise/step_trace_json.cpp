@@ -27,7 +27,8 @@ bool is_of_step(std::string_view name) {
 /// Adds up the intervals of each step. Leaves out steps of which intervals are missing.
 class StepSums {
  public:
-  /// Reads an event. Ignores those that are not of a step. Returns false if the event is malformed.
+  /// Reads an event, and ignores it unless it is an interval of a worker. Returns false if the
+  /// event is malformed.
   bool add(const Json& event) {
     const auto name = event.find("name");
     if (name == event.end() || !name->is_string()) return false;
@@ -86,11 +87,12 @@ class StepSums {
 
   /// The intervals of one incarnation of a worker in one process.
   struct Row {
+    /// By step: the sum of its intervals.
     std::map<std::uint64_t, double> microseconds{};
     /// The steps before and after a gap, or at which the row begins without a `start`.
     std::set<std::uint64_t> incomplete{};
-    /// The end of its last interval, in microseconds, and the last step of which it has an
-    /// interval.
+    /// The end of the row's last interval, in microseconds, and the last step of which the row has
+    /// an interval.
     std::optional<double> end{};
     std::uint64_t step = 0;
   };
@@ -148,6 +150,9 @@ Result<StepTrace> parse_step_json(std::string_view text, const std::string& path
     return Error{path + ":" + std::to_string(line_at(text, fault.byte)) + ": " +
                  (is_cut ? "the JSON has no end: the file is cut off" : "is not JSON") +
                  "; valid: a trace that train --trace wrote"};
+  } catch (const Json::out_of_range&) {
+    return Error{path +
+                 ": has a number that is too large; valid: a trace that train --trace wrote"};
   }
   if (malformed > 0)
     return Error{path + ": event " + std::to_string(malformed) +

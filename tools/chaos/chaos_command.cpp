@@ -40,7 +40,7 @@ Result<SeedRange> parse_seeds(const std::string& text) {
   const auto first = parse_count(text.substr(0, dots));
   const auto last =
       dots == std::string::npos ? parse_count(text) : parse_count(text.substr(dots + 2));
-  if (!first || !last) return refuse("is no range of seeds; valid: 1..1000, or one seed");
+  if (!first || !last) return refuse("is not a range of seeds; valid: 1..1000, or one seed");
   if (*last < *first)
     return refuse("ends before it begins; valid: " + std::to_string(*last) + ".." +
                   std::to_string(*first));

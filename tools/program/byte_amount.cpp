@@ -26,7 +26,9 @@ Result<std::uint64_t> parse_bytes(const std::string& text, const std::string& ex
                                        {"GB", 1e9},
                                        {"TB", 1e12}}};
   const auto bytes = parse_units(text, units);
-  if (bytes && *bytes >= 1 && *bytes < 0x1p62) return static_cast<std::uint64_t>(*bytes);
+  // 32.3 * 1e3 is a little less than 32300.
+  if (bytes && *bytes >= 1 && *bytes < 0x1p62)
+    return static_cast<std::uint64_t>(std::round(*bytes));
   return Error{"'" + text + "' must be " + expected};
 }
 

@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "starling/base/text.hpp"
+
 namespace starling::program {
 
 /// The lines to write. The writing thread shares the queue, because it may still be writing when
@@ -19,7 +21,7 @@ struct LineWriter::Queue {
   std::mutex mutex;
   std::condition_variable has_changed;
   std::deque<std::string> lines;
-  /// Lines that were dropped since the last one that was written.
+  /// The number of lines that were dropped since the writing thread took the last one.
   std::uint64_t dropped = 0;
   bool is_closed = false;
   bool has_ended = false;
@@ -46,7 +48,7 @@ LineWriter::LineWriter(int descriptor) : queue_(std::make_shared<Queue>()) {
       std::string line = std::move(queue->lines.front()) + "\n";
       queue->lines.pop_front();
       if (const auto dropped = std::exchange(queue->dropped, 0); dropped > 0)
-        line.insert(0, std::to_string(dropped) + " lines were dropped, because nobody read them\n");
+        line.insert(0, print_count(dropped, "line") + " dropped, because nobody read the output\n");
       lock.unlock();
       write_all(descriptor, line);
       lock.lock();

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "starling/tools/files/file_output.hpp"
-#include "starling/tools/report/folder_output.hpp"
+#include "starling/tools/report/report_folder.hpp"
 
 namespace starling::program {
 

@@ -9,21 +9,21 @@ namespace starling::program {
 
 TextTable compared_claims_table(const std::vector<ComparedClaim>& claims) {
   TextTable table{{"claim", "published", "simulated", "live", "verdict"}, {}, true};
-  for (const ComparedClaim& claim : claims)
-    table.rows.push_back({claim.simulated.finding, claim.simulated.published, claim.simulated.here,
-                          claim.live, print(claim.simulated.status)});
+  for (const ComparedClaim& compared : claims)
+    table.rows.push_back({compared.claim.finding, compared.claim.published, compared.claim.here,
+                          compared.live, print(compared.claim.status)});
   return table;
 }
 
 std::size_t reproduced(const std::vector<ComparedClaim>& claims) {
-  return static_cast<std::size_t>(std::ranges::count_if(claims, [](const ComparedClaim& claim) {
-    return claim.simulated.status == ClaimStatus::reproduced;
+  return static_cast<std::size_t>(std::ranges::count_if(claims, [](const ComparedClaim& compared) {
+    return compared.claim.status == ClaimStatus::reproduced;
   }));
 }
 
-void to_json(nlohmann::ordered_json& json, const ComparedClaim& claim) {
-  to_json(json, claim.simulated);
-  json["live"] = claim.live;
+void to_json(nlohmann::ordered_json& json, const ComparedClaim& compared) {
+  to_json(json, compared.claim);
+  json["live"] = compared.live;
 }
 
 }  // namespace starling::program

@@ -14,7 +14,7 @@ namespace starling::program {
 /// A claim, and the same figure in live runs. The claim's status judges the simulated figure, or
 /// the live figure if nothing is simulated.
 struct ComparedClaim {
-  Claim simulated;
+  Claim claim;
   std::string live;
 };
 
@@ -27,6 +27,6 @@ inline constexpr const char* not_run_live = "not run live";
 [[nodiscard]] std::size_t reproduced(const std::vector<ComparedClaim>& claims);
 
 /// Converts a claim to JSON, for nlohmann::json: the fields of Claim, and `live`.
-void to_json(nlohmann::ordered_json& json, const ComparedClaim& claim);
+void to_json(nlohmann::ordered_json& json, const ComparedClaim& compared);
 
 }  // namespace starling::program

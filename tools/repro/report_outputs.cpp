@@ -17,8 +17,8 @@ std::string data_folder(const ReportOutputs& outputs) {
   return std::filesystem::path{outputs.out}.replace_extension().string() + "-data";
 }
 
-/// Returns the name of the file if it has the extension of a plot's file, so that it could have the
-/// same name as one; else returns no name.
+/// Returns the name of the file at `path` if its extension is that of a plot's file, because a
+/// plot's file may then have the same name; else returns no name.
 std::vector<std::string> possible_plot_name(const std::string& path) {
   const std::filesystem::path file{resolve_links(path)};
   const auto endings = plot_file_names({});
@@ -52,7 +52,7 @@ std::string outputs_text(const ReportOutputs& outputs) {
 
 }  // namespace
 
-Result<std::vector<OutputFolder>> prepare_report(const ReportOutputs& outputs,
+Result<std::vector<ReportFolder>> prepare_report(const ReportOutputs& outputs,
                                                  const std::vector<std::string>& names) {
   const FileUse out{"--out", outputs.out};
   if (auto writable = check_writable(out.path); !writable)
@@ -67,9 +67,9 @@ Result<std::vector<OutputFolder>> prepare_report(const ReportOutputs& outputs,
     folders_and_names.push_back(
         {{"--markdown", path_inside(outputs.markdown, pictures_folder)}, plots});
   }
-  std::vector<OutputFolder> folders;
+  std::vector<ReportFolder> folders;
   for (const auto& [folder, files] : folders_and_names) {
-    auto prepared = OutputFolder::prepare(folder, files, std::span{&out, 1});
+    auto prepared = ReportFolder::prepare(folder, files, std::span{&out, 1});
     if (!prepared) return std::move(prepared).error();
     folders.push_back(*std::move(prepared));
   }

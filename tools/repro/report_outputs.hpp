@@ -8,8 +8,8 @@
 
 #include "starling/base/result.hpp"
 #include "starling/tools/report/document.hpp"
-#include "starling/tools/report/folder_output.hpp"
 #include "starling/tools/report/plot.hpp"
+#include "starling/tools/report/report_folder.hpp"
 
 namespace starling::program {
 
@@ -29,9 +29,9 @@ struct ReportOutputs {
 using DataFiles = std::vector<std::pair<std::string, std::string>>;
 
 /// Makes the folders of the outputs, which are removed again unless files are written into them.
-/// `names` are those of the data files. Returns an Error if an output cannot be written, or would
-/// overwrite another one.
-[[nodiscard]] Result<std::vector<OutputFolder>> prepare_report(
+/// `names` are the names of the data files. Returns an Error if an output cannot be written, or
+/// would overwrite another one.
+[[nodiscard]] Result<std::vector<ReportFolder>> prepare_report(
     const ReportOutputs& outputs, const std::vector<std::string>& names);
 
 /// Writes the data, draws the plots into the document, writes the document, and prints the names of

@@ -14,7 +14,7 @@
 namespace starling::program {
 namespace {
 
-/// The number of seeds with which jobs learn live.
+/// The default of `exchanges --seeds`. Fewer than for other reports, because jobs learn live.
 constexpr int exchanges_seeds = 3;
 
 /// Returns the keys of a report that is one HTML file, which is called `name`.html by default.
@@ -61,9 +61,11 @@ const std::vector<KeyDescription>& exchanges_keys() {
                            "2 seeds, fewer workers and short jobs, to see that everything works",
                            exchanges_seeds);
     std::erase_if(all, [](const KeyDescription& key) { return key.name == "threads"; });
-    all.push_back({"live", ValueType::duration, "T",
-                   "wall time of each of the 2 live runs that overlap, 1s to 10min [8s]",
-                   "Options"});
+    all.push_back(
+        {"live", ValueType::duration, "T",
+         "wall time of each of the 2 live runs of allreduce, with and without overlap, 1s "
+         "to 10min [8s]",
+         "Options"});
     return all;
   }();
   return keys;
@@ -144,8 +146,8 @@ ReproArguments::ReproArguments(CLI::App& program)
       "Exit codes: 0 done, whether or not claims are reproduced; 1 a run failed, or nothing could "
       "be\nwritten; 2 bad input; 130 interrupted, then nothing was written.");
   exchanges_.command().set_footer(
-      "\nComputes what collectives cost, simulates gossip, rounds that overlap with steps and "
-      "averages\nmessage by message, and trains a perceptron live under every exchange. Takes "
+      "\nComputes what collectives cost, simulates gossip, averages and rounds that overlap with "
+      "steps\nmessage by message, and trains a perceptron live under every exchange. Takes "
       "about a minute.\n"
       "Exit codes: as for barriers.");
 }

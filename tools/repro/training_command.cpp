@@ -8,8 +8,8 @@
 
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/files/file_use.hpp"
-#include "starling/tools/report/folder_output.hpp"
 #include "starling/tools/report/report_files.hpp"
+#include "starling/tools/report/report_folder.hpp"
 #include "starling/tools/repro/repro_data.hpp"
 #include "starling/tools/repro/training_report.hpp"
 #include "starling/tools/repro/training_runs.hpp"
@@ -41,7 +41,7 @@ Result<void> refuse_other_files(const std::string& folder,
     const std::string name = entry->path().filename().string();
     if (std::ranges::find(report_files, name) == report_files.end())
       return Error{
-          fmt::format("{}: holds '{}', which is no file of a report; valid: a new or an empty "
+          fmt::format("{}: holds '{}', which is not a file of a report; valid: a new or an empty "
                       "folder, or one of an earlier report",
                       folder, name)};
   }
@@ -51,7 +51,7 @@ Result<void> refuse_other_files(const std::string& folder,
 
 /// The folders of the outputs, each before the folder that contains it. They are destroyed in this
 /// order: a folder must be empty to be removed, so the folders in it have to be removed first.
-using ReportFolders = std::list<OutputFolder>;
+using ReportFolders = std::list<ReportFolder>;
 
 /// Makes the folders of the outputs. Returns an Error if an output cannot be written or would
 /// overwrite another one, or if a file that is not of a report is in the report's folder.
@@ -61,7 +61,7 @@ Result<ReportFolders> prepare_outputs(const TrainingOptions& options) {
   if (auto fits = refuse_other_files(out.path, files); !fits)
     return std::move(fits).error().within(out.location);
   ReportFolders folders;
-  auto report = OutputFolder::prepare(out, files, {});
+  auto report = ReportFolder::prepare(out, files, {});
   if (!report) return std::move(report).error();
   folders.push_front(*std::move(report));
   if (options.markdown.empty()) return folders;
@@ -69,7 +69,7 @@ Result<ReportFolders> prepare_outputs(const TrainingOptions& options) {
   for (const auto& [folder, names] :
        {std::pair{options.markdown, pages},
         std::pair{path_inside(options.markdown, pictures_folder), std::vector<std::string>{}}}) {
-    auto prepared = OutputFolder::prepare({"--markdown", folder}, names, std::span{&out, 1});
+    auto prepared = ReportFolder::prepare({"--markdown", folder}, names, std::span{&out, 1});
     if (!prepared) return std::move(prepared).error();
     folders.push_front(*std::move(prepared));
   }

@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 double steps_per_worker(const TrainingRun& run, const Training& training) {
   return final_updates(run) / static_cast<double>(training.job.options.job.workers);
 }
+/// The late accuracy of a run is that of its last fifth.
 double late_mean(const TrainingRun& run) { return late_accuracy(run).mean; }
 double late_sd(const TrainingRun& run) { return late_accuracy(run).sd; }
 
@@ -97,15 +98,16 @@ Section setting_section(const Training& training) {
       {Paragraph{fmt::format(
            "{} on {} ({}), {} workers around servers that hold the model, optimizer {}, batch "
            "{}. Each step of each worker is kept back by a random delay, {}. Every barrier "
-           "trained for {} s under each of {}, one run after the other, in turn.",
+           "trained for {} s under each of {}: seed by seed, one barrier after the other.",
            training.job.model, training.job.data, training.job.data_shape, job.job.workers,
            models::print(job.optimizer), actor::print_batch(job), print(job.job.delay),
            print_number(in_seconds(*job.job.time)), print_count(training.options.seeds, "seed"))},
        Paragraph{fmt::format(
-           "Published were 6 workers, the same net on MNIST, and delays of 1 s on average. {} "
-           "models of a run, the last that its servers handed out before each of as many equal "
-           "instants, were evaluated on {} test samples after its end, so that evaluating took no "
-           "time from training. Late accuracy is over the last fifth of these evaluations.",
+           "The paper had 6 workers, the same net on MNIST, and delays of 1 s on average. {} "
+           "models of each run were evaluated on {} test samples after the run, so that evaluating "
+           "took no time from training: for each of as many equally spaced instants, the latest "
+           "model that the servers had handed out before it. Late accuracy is over the last fifth "
+           "of these evaluations.",
            training.options.evals,
            std::min<std::uint64_t>(training.options.samples, training.job.test_samples))}}};
 }
@@ -114,10 +116,10 @@ Section closing_section(const Training& training) {
   return {
       "How this was made",
       {Paragraph{fmt::format(
-          "starling {} made all of it, on {}: starling repro psp-train {}. Seeds decide models, "
-          "batches, delays and draws, but not what time decides: another run gives other "
-          "figures. Source: Wang, Catterall, Mortier, Probabilistic Synchronous Parallel, "
-          "arXiv 1709.07772.",
+          "starling {} made all of it, on {}: starling repro psp-train {}. The seeds fix "
+          "the initial models, batches, delays and draws, but not how long computing and sending "
+          "take: another run gives other figures. Source: Wang, Catterall, Mortier, Probabilistic "
+          "Synchronous Parallel, arXiv 1709.07772.",
           version(), print_count(std::max(1U, std::thread::hardware_concurrency()), "processor"),
           print(training.options))}}};
 }
@@ -142,10 +144,10 @@ Document training_document(const Training& training, ExperimentResults& results)
       results.add(plot_of_one_seed(training),
                   "One run of each barrier; means over seeds hide how much a run varies."));
   Section table{"What each barrier made of its time",
-                {Paragraph{"Means over the seeds, in brackets their standard deviation. Late "
-                           "accuracy is the mean over the last fifth of a run's evaluations, late "
-                           "sd the standard deviation over them. Beyond the delay is what a step "
-                           "took to read, compute and push, and to wait for a processor."},
+                {Paragraph{"Means over the seeds, in brackets their standard deviation. Columns: "
+                           "late accuracy: the mean over the last fifth of a run's evaluations; "
+                           "late sd: the standard deviation over them; beyond the delay: what a "
+                           "step took to read, compute and push, and to wait for a processor."},
                  runs_table(training)}};
   return {"The PSP paper's training run, reproduced",
           {claims_section(results), setting_section(training), std::move(table), std::move(curves),

@@ -19,10 +19,10 @@ const std::vector<KeyDescription>& scale_keys() {
       {"flops", ValueType::text, "AMOUNT",
        "operations a second of a node: 500G, 1.7T (a multiplication and an addition are two) [1T]",
        "Options"},
-      {"latency", ValueType::text, "TIME", "the time that each message takes besides [10us]",
-       "Options"},
-      {"bandwidth", ValueType::text, "AMOUNT", "of a node's port: 10Gbps, 7GB (a second) [10Gbps]",
-       "Options"},
+      {"latency", ValueType::text, "TIME",
+       "the time that each message takes in addition to that of its bytes [10us]", "Options"},
+      {"bandwidth", ValueType::text, "AMOUNT",
+       "the bandwidth of a node's port: 10Gbps, 7GB (a second) [10Gbps]", "Options"},
       {"input", ValueType::text, "HxWxC", "the shape of a sample [that of the net]", "Options"},
       {"data-parallel", ValueType::flag, "", "divide no layer; every node has the whole net",
        "Options"},
@@ -54,7 +54,7 @@ ScaleArguments::ScaleArguments(CLI::App& program)
       "\nNets:\n" + nets_list() +
       "\nDivides the batch among the nodes, and layers where that makes a step shorter: then a "
       "group of nodes\nshares a layer. Predicts the time of a step, and simulates it message by "
-      "message. The layers are\nthose of the last number of nodes.\n"
+      "message. The table of layers\nis that of the last number of nodes.\n"
       "Exit codes: 0 done, 1 nothing could be written, 2 bad input.");
 }
 

@@ -25,7 +25,7 @@ double bytes_per_step(const SimRun& run) {
   return run.updates == 0 ? 0 : run.exchange->bytes / static_cast<double>(run.updates);
 }
 
-double share(const SimRun& run) { return run.exchange->share; }
+double exchange_waiting_share(const SimRun& run) { return run.exchange->waiting_share; }
 double mixing_error(const SimRun& run) { return run.exchange->mixing_error.value_or(0); }
 
 /// Returns the time of the longest sum of a run, or, without sums, of its longest message, in
@@ -71,7 +71,7 @@ std::vector<std::string> exchange_columns(const SimJob& job) {
 }
 
 std::vector<std::string> exchange_cells(const SimJob& job, const SimRuns& runs) {
-  std::vector<std::string> cells{fmt::format("{:.1f} %", 100 * mean(runs, share)),
+  std::vector<std::string> cells{fmt::format("{:.1f} %", 100 * mean(runs, exchange_waiting_share)),
                                  bytes_in_units(mean(runs, bytes_per_step)),
                                  seconds_text(over_runs(runs, longest_s).max)};
   if (job.options.exchange->name.starts_with("gossip"))
@@ -90,7 +90,7 @@ std::vector<std::string> exchange_csv_cells(const SimRun& run) {
   const auto seconds = [](const std::optional<sim::Time>& time) {
     return time ? print_number(in_seconds(*time)) : std::string{};
   };
-  return {print_number(figures.share),
+  return {print_number(figures.waiting_share),
           print_number(bytes_per_worker(run)),
           std::to_string(figures.messages),
           seconds(figures.longest_message),
@@ -106,7 +106,7 @@ void add_exchange(Json& json, const SimJob& job, const SimRuns& runs) {
   all["latency"] = print(exchange.latency);
   all["bytes_per_s"] = exchange.bytes_per_second > 0 ? Json(exchange.bytes_per_second) : Json{};
   if (core::has_servers(job.mode)) all["shards"] = exchange.servers;
-  all["share"] = mean(runs, share);
+  all["share"] = mean(runs, exchange_waiting_share);
   all["bytes_per_worker"] = mean(runs, bytes_per_worker);
   all["bytes_per_step"] = mean(runs, bytes_per_step);
   all["messages"] =
@@ -119,7 +119,7 @@ void add_exchange(Json& json, const SimJob& job, const SimRuns& runs) {
 void add_exchange(Json& json, const SimRun& run) {
   const Figures& figures = *run.exchange;
   Json& one = json["exchange"];
-  one["share"] = figures.share;
+  one["share"] = figures.waiting_share;
   one["bytes_per_worker"] = bytes_per_worker(run);
   one["messages"] = figures.messages;
   one["longest_message_s"] = seconds_json(figures.longest_message);

@@ -9,8 +9,8 @@
 #include "starling/tools/job/topology_file.hpp"
 #include "starling/tools/program/display.hpp"
 #include "starling/tools/registry/net_file.hpp"
-#include "starling/tools/report/folder_output.hpp"
 #include "starling/tools/report/report_files.hpp"
+#include "starling/tools/report/report_folder.hpp"
 #include "starling/tools/sim/learning.hpp"
 #include "starling/tools/sim/run_display.hpp"
 #include "starling/tools/sim/sim_job.hpp"
@@ -27,7 +27,7 @@ std::string trace_file(const Distribution& distribution) {
   return trace == nullptr ? std::string{} : trace->file;
 }
 
-using Folders = std::vector<OutputFolder>;
+using Folders = std::vector<ReportFolder>;
 
 /// Makes the folder of the plots. Returns an Error if an output cannot be written, or would
 /// overwrite an input or another output.
@@ -60,7 +60,7 @@ Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
   std::vector<std::string> names;
   for (const auto& plot : sim_plot_names(job))
     for (const auto& file : plot_file_names(plot)) names.push_back(file);
-  auto plots = OutputFolder::prepare({location_of(settings, "plots"), job.plots}, names, taken);
+  auto plots = ReportFolder::prepare({location_of(settings, "plots"), job.plots}, names, taken);
   if (!plots) return std::move(plots).error();
   folders.push_back(*std::move(plots));
   return folders;

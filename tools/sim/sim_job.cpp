@@ -102,7 +102,7 @@ Result<void> check_level(const SimJob& job, const Settings& settings) {
                          (job.bytes && is_exchange_key(setting.key));
     if (!is_used && is_exchange_key(setting.key) && (is_flag || is_network_key(setting.key)))
       return Error{setting.location +
-                   ": has an effect at the step level only with the size of the model; valid: with "
+                   ": has no effect at the step level without the size of the model; valid: with "
                    "bytes, like 100M, or --level protocol"};
     if (!is_used && (is_network_key(setting.key) || (is_learning_key && is_flag)))
       return Error{setting.location +
@@ -119,12 +119,13 @@ Error with_location(const Setting& setting, Error error) {
   return std::move(error).within(setting.location);
 }
 
-/// Sets the exchange that the step level simulates. Training has the same defaults.
+/// Sets the exchange that the step level simulates: by default `owners`, as in training, with one
+/// server in modes that have servers.
 Result<void> put_exchange(SimJob& job, const Settings& settings) {
   if (job.learn)
     return Error{location_of(settings, "learn") +
-                 ": the linear model learns without an exchange; valid: without bytes, or --level "
-                 "protocol"};
+                 ": its linear model has no exchange, which bytes asks for; valid: without bytes, "
+                 "or without learn"};
   sim::ExchangeStepOptions exchange{.bytes = *job.bytes,
                                     .latency = job.link.latency,
                                     .bytes_per_second = job.link.bytes_per_second};
@@ -222,9 +223,12 @@ void add_notes(SimJob& job, const Settings& settings) {
     if (!location_of(settings, key).empty())
       job.notes.push_back(std::string{key} + " is not simulated");
   const std::string exchange = text_of(settings, "exchange");
+  const auto is_bsp = [](const barrier::Barrier& barrier) { return barrier::is_bsp(barrier); };
   if (job.level == Level::step && !job.bytes && !exchange.empty() && exchange != "owners")
     job.notes.push_back("exchange " + exchange + " is not simulated without bytes" +
-                        (is_exchange_barrier(settings) ? ": workers wait in every step" : ""));
+                        (is_exchange_barrier(settings) && std::ranges::all_of(job.barriers, is_bsp)
+                             ? "; instead, workers wait for all others in every step"
+                             : ""));
 }
 
 }  // namespace

@@ -197,13 +197,13 @@ std::vector<SimKey> network_keys() {
        "step: steps and barriers alone | protocol: every message of a job that learns [step]",
        group, put_level},
       {"bytes", ValueType::text, "AMOUNT",
-       "size of the model, of which the step level simulates the exchange: 4096, 100M, 64MiB [the "
-       "step level has no exchange]",
+       "size of the model whose exchange the step level simulates: 4096, 100M, 64MiB [the step "
+       "level simulates no exchange]",
        group, [](Input in) { return put(in.job.bytes, parse_vector_bytes(in.text)); }},
       {"latency", ValueType::text, "LAW", "time that each packet takes, like exp:1ms [none]", group,
        [](Input in) { return put(in.job.link.latency, parse_distribution(in.text)); }},
       {"bandwidth", ValueType::text, "AMOUNT",
-       "bytes a second of each link, at the step level of each port in each direction: 100MB [no "
+       "bytes a second of each link; at the step level, of each port in each direction: 100MB [no "
        "limit]",
        group,
        [](Input in) {
@@ -236,7 +236,7 @@ std::vector<SimKey> training_keys() {
       key.group = "What is learned (--level protocol), or exchanged (--bytes)";
     if (name == "shards")
       key.help =
-          "servers, in modes that have any [one for each 4 workers, at most 8; with --bytes 1]";
+          "servers, in modes that have any [one for each 4 workers, at most 8; with --bytes: 1]";
     keys.push_back(std::move(key));
   }
   return keys;

@@ -48,8 +48,9 @@ FigureComparison compare_figure(std::string name, double RunFigures::*figure,
                             .low = quantile(values, 0.005),
                             .median = quantile(values, 0.5),
                             .high = quantile(values, 0.995)};
-  compared.min = std::max(0.0, compared.low - std::max(widening * compared.low, widening_min));
-  compared.max = compared.high + std::max(widening * compared.high, widening_min);
+  compared.allowed_min =
+      std::max(0.0, compared.low - std::max(widening * compared.low, widening_min));
+  compared.allowed_max = compared.high + std::max(widening * compared.high, widening_min);
   return compared;
 }
 

@@ -41,10 +41,10 @@ struct FigureComparison {
   double median = 0;
   double high = 0;
   /// The live figure agrees with the simulations if it is within these bounds, both included.
-  double min = 0;
-  double max = 0;
+  double allowed_min = 0;
+  double allowed_max = 0;
 
-  [[nodiscard]] bool is_inside() const { return min <= live && live <= max; }
+  [[nodiscard]] bool is_inside() const { return allowed_min <= live && live <= allowed_max; }
 };
 
 /// Compares a live run with its simulations. If the live run `completed` all its steps, compares

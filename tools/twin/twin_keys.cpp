@@ -22,9 +22,10 @@ const std::vector<KeyDescription>& twin_keys() {
     for (const Key& key : job_keys())
       if (!is_output(key.name) && key.name != "resume" && key.name != "trust-file")
         keys.push_back(key);
-    keys.push_back({"seeds", ValueType::count, "N",
-                    "simulations, 100 or more, under consecutive seeds from the job's [200]",
-                    "What is simulated"});
+    keys.push_back(
+        {"seeds", ValueType::count, "N",
+         "number of simulations, 100 or more; their seeds are the job's and the next ones [200]",
+         "What is simulated"});
     return keys;
   }();
   return all;

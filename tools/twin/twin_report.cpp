@@ -48,7 +48,7 @@ std::vector<std::string> table_row(const FigureComparison& figure) {
           text(figure.low),
           text(figure.median),
           text(figure.high),
-          text(figure.min) + " to " + text(figure.max),
+          text(figure.allowed_min) + " to " + text(figure.allowed_max),
           figure.is_inside() ? "yes" : "NO"};
 }
 
@@ -108,7 +108,7 @@ std::string twin_json(const TwinReport& report) {
                                     {"low", figure.low},
                                     {"median", figure.median},
                                     {"high", figure.high},
-                                    {"allowed", {figure.min, figure.max}},
+                                    {"allowed", {figure.allowed_min, figure.allowed_max}},
                                     {"inside", figure.is_inside()}};
   json["inside"] = do_all_agree(report);
   json["version"] = version();

@@ -206,8 +206,8 @@ bool InvariantChecker::is_sample_size(std::size_t drawn, std::size_t seen) const
 
 /// Returns how many other workers a worker has: all workers of the configuration less one.
 std::size_t InvariantChecker::other_worker_count(const core::Configuration& configuration) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(configuration.members, &core::Member::works) - 1);
+  const auto workers = std::ranges::count_if(configuration.members, &core::Member::works);
+  return static_cast<std::size_t>(std::max<std::ptrdiff_t>(workers, 1) - 1);
 }
 
 void InvariantChecker::check_message(NodeId id, const core::Envelope&,
@@ -338,8 +338,9 @@ std::string InvariantChecker::why_not_proceed(const core::Configuration& configu
   return {};
 }
 
-/// Checks that the values that the worker has read hold its own updates once each, and those of
-/// each worker in its view up to the step that the barrier promises.
+/// Checks that the values that the worker has read hold its own updates once each, except perhaps
+/// the last own_steps_unread() of them, and the updates of each worker in its view up to the step
+/// that the barrier promises (ExchangeOracle::step_read()).
 void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
   const NodeState& node_state = nodes_[id];
   if (const std::string why = samples_.on_compute(node_state.incarnation_index, id, compute);

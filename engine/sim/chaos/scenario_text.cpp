@@ -69,23 +69,26 @@ std::string print(const Scenario& scenario) {
 
 namespace {
 
-/// The keys that a file has once each. After their lines come the lines `fault`, and `faults`.
+/// The keys that a file has exactly once each, besides `faults`, the key of the last line. The key
+/// `fault` may be there up to faults_max times.
 constexpr std::array<std::string_view, 18> scenario_keys{
     "seed",        "mode",       "exchange", "cache",   "barrier",    "recheck",
     "workers",     "servers",    "ranges",   "copies",  "steps",      "loss",
     "duplication", "reordering", "latency",  "compute", "straggling", "beyond"};
 
 /// A run must finish within 600 s of virtual time after its last fault. With all values at these
-/// limits, it takes up to 130 s with owners, and up to 420 s with a ring of 24 workers.
+/// limits, it takes up to 130 s with the exchange `owners`, and up to 420 s with `allreduce:ring`
+/// and 24 workers.
 constexpr core::Step steps_max = 30;
 constexpr std::uint32_t ranges_max = 16;
 constexpr std::uint32_t copies_max = 4;
 constexpr std::size_t buckets_max = 4;
+/// The largest share of packets that are lost, duplicated or reordered.
 constexpr double share_max = 0.3;
 constexpr Time latency_max = 2ms;
 constexpr Time compute_max = 100ms;
 constexpr double straggling_max = 10;
-/// The most time in which worker 0 computes all its steps.
+/// The longest time that all steps of the slowest worker may take to compute.
 constexpr Time total_compute_max = 15s;
 /// The latest `at` and the longest `lasts` of a fault.
 constexpr Time fault_time_max = 60s;
@@ -237,8 +240,8 @@ Result<void> check(const Scenario& scenario, const Fault& fault) {
            });
   };
   if (fault.group == 0 && !exists(fault.node))
-    return Error{"there is no node " + std::to_string(fault.node) + "; valid: one of the " +
-                 std::to_string(scenario.initial_nodes()) + " from 0 on, or one that joins"};
+    return Error{"there is no node " + std::to_string(fault.node) + "; valid: 0 to " +
+                 std::to_string(scenario.initial_nodes() - 1) + ", or a node that joins"};
   if (fault.kind == Fault::Kind::pair_partition &&
       (!exists(fault.other) || fault.other == fault.node))
     return Error{"other=" + std::to_string(fault.other) + "; valid: another node of the scenario"};
@@ -246,7 +249,7 @@ Result<void> check(const Scenario& scenario, const Fault& fault) {
   for (NodeId id = 0; id < nodes_max; ++id) existing |= NodeSet{exists(id)} << id;
   if ((fault.group & ~existing) != 0 || fault.group == existing)
     return Error{"group=" + std::to_string(fault.group) +
-                 "; valid: bits of some of the nodes, not of all: the sum of 2^node"};
+                 "; valid: the sum of 2^node over some of the nodes, but not over all"};
   return {};
 }
 
@@ -298,6 +301,7 @@ Result<Scenario> parse_scenario(std::string_view text) {
     const std::string_view key = line.substr(0, space);
     const std::string_view value =
         space == std::string_view::npos ? std::string_view{} : trim(line.substr(space));
+    // quote() escapes bytes that are not printable; the location has the key without the quotes.
     const std::string name = quote(key);
     const std::string location =
         "line " + std::to_string(number) + ": " + name.substr(1, name.size() - 2);

@@ -37,10 +37,11 @@ bool is_constant(const Distribution& distribution) {
 
 Result<void> check_sum(const ExchangeStepOptions& options, std::size_t workers) {
   if (!is_constant(options.latency))
-    return Error{"latency: " + print(options.latency) + " varies, and at the step level exchange " +
-                 options.name +
-                 " needs the same one for all messages; valid: const:50us, --level protocol, or "
-                 "exchange gossip"};
+    return Error{
+        "latency: " + print(options.latency) + " varies, and at the step level exchange " +
+        options.name +
+        " needs the same latency for all messages; valid: const:50us, --level protocol, or "
+        "exchange gossip"};
   auto settings = parse_sum(options, workers);
   if (!settings) return std::move(settings).error();
   return {};
@@ -86,8 +87,8 @@ Result<void> check(const ExchangeStepOptions& options, core::Mode mode, std::siz
 
 std::uint64_t bytes_per_worker(const ExchangeStepOptions& options, core::Mode mode,
                                std::size_t workers) {
-  // Both are in bytes. A sum takes three times for each port and lane, and the scratch memory. A
-  // message in flight has a place in two tables and in the queue.
+  // Both are in bytes. For sums, SumClock keeps three points in time for each port and lane, and
+  // scratch memory. A message in flight has a place in two tables and in the queue.
   constexpr std::uint64_t of_sums = 256;
   constexpr std::uint64_t of_message = 192;
   if (is_sum(options)) return of_sums;

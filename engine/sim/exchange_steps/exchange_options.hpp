@@ -36,7 +36,7 @@ struct ExchangeStepOptions {
 struct ExchangeFigures {
   /// The share of the running workers' time in which they waited for the exchange: for reads and
   /// writes, including the time in which these wait for other workers.
-  double share = 0;
+  double waiting_share = 0;
   /// The bytes and the number of all messages with tensors that were sent.
   double bytes = 0;
   std::uint64_t messages = 0;

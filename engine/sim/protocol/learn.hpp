@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/base/text.hpp"
 #include "starling/engine/core/training/compression.hpp"
 #include "starling/engine/core/training/hand_ins.hpp"
 #include "starling/engine/sim/protocol/protocol.hpp"
@@ -163,7 +164,7 @@ requires models::Model<M, D>
       core::exchange_compresses(options.compression, options.protocol.exchange);
   if (options.epochs) {
     if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
-      return Error{"epochs must be a finite number >= 0"};
+      return Error{"epochs=" + print_number(*options.epochs) + "; valid: a finite number >= 0"};
     const models::SampleOrder order =
         models::first_order(data.size(), std::max<std::size_t>(1, options.protocol.workers),
                             options.batch, options.dynamic_batches, 0);

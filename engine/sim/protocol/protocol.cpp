@@ -43,7 +43,7 @@ Result<void> check(const ProtocolOptions& options) {
     return Error{"loss=" + print_number(options.link.loss) +
                  ": a job does not survive lost messages without channels"};
   if (!options.slowness.empty() && options.slowness.size() != options.workers)
-    return Error{std::to_string(options.slowness.size()) + " slownesses for " +
+    return Error{std::to_string(options.slowness.size()) + " slowness factors for " +
                  std::to_string(options.workers) + " workers; valid: one for each, or none"};
   return check_absences(options.absences, options.workers);
 }
@@ -140,8 +140,8 @@ bool Protocol::run() {
   return error_.empty();
 }
 
-/// Returns true if every live worker is done, and no other member may still lack an update of it
-/// that counts (Training::is_done()). Requires: no worker runs.
+/// Returns true if every live worker is done, and no other member may still lack one of the
+/// worker's updates that count (Training::is_done()). Requires: no worker runs.
 bool Protocol::is_model_whole() const {
   for (MemberId id = 0; id < options_.workers; ++id)
     if (!nodes_[id].is_dead && !training(id).is_done()) return false;

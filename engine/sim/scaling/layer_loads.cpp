@@ -1,5 +1,7 @@
 #include "starling/engine/sim/scaling/layer_loads.hpp"
 
+#include <algorithm>
+
 #include "starling/models/net/plan.hpp"
 
 namespace starling::scaling {
@@ -25,6 +27,8 @@ Result<std::vector<LayerLoad>> layer_loads(const models::NetDescription& net) {
     loads.push_back(std::move(load));
   }
   if (loads.empty()) return Error{"the net has no layer with parameters; valid: one at least"};
+  if (std::ranges::all_of(loads, [](const LayerLoad& load) { return load.weights == 0; }))
+    return Error{"the net has no layer with matrix products; valid: one at least, as dense 10"};
   return loads;
 }
 

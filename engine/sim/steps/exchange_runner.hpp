@@ -66,7 +66,7 @@ class ExchangeRunner {
   [[nodiscard]] ExchangeFigures figures(double run_time) const {
     if (!exchange_) return {};
     ExchangeFigures figures = exchange_->figures();
-    figures.share = run_time > 0 ? wait_time_ / run_time : 0;
+    figures.waiting_share = run_time > 0 ? wait_time_ / run_time : 0;
     return figures;
   }
 

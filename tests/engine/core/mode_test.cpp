@@ -71,6 +71,14 @@ TEST(Mode, RefusesRechecksWithoutTimeBetweenThem) {
                 "recheck: the interval must be longer than 0; valid: interval:5ms, interval:auto");
 }
 
+/// The end of a longer interval would overflow, and the worker would draw again all the time.
+TEST(Mode, RefusesRechecksThatNeverCome) {
+  for (const Mode mode : {Mode::central, Mode::hybrid, Mode::peer})
+    EXPECT_EQ(refusal(mode, barrier::sampled(barrier::Bsp{}, 2),
+                      {.interval = std::chrono::nanoseconds::max()}),
+              "recheck: the interval is too long; valid: at most 285 years");
+}
+
 TEST(Mode, RefusesWeightsWhereACoordinatorDraws) {
   for (const char* text : {"pssp:s=4,beta=2,draw=availability", "pbsp:beta=7,draw=speed"})
     for (const Mode mode : {Mode::hybrid, Mode::peer})

@@ -294,13 +294,13 @@ TEST(Questions, AreRefusedByMembersWithoutThePart) {
   EXPECT_EQ(refusal(owner, AskStep{}), "server (member 3) computes no updates");
   EXPECT_EQ(refusal(1, AskSteps{}), "worker 1 is not the coordinator");
   EXPECT_EQ(refusal(1, AskValue{0, nullptr}),
-            "range 0: worker 1 does not own it, or it does not have these rows; valid: ascending "
+            "range 0: worker 1 does not own it, or the range lacks these rows; valid: ascending "
             "row numbers, each once");
   EXPECT_EQ(refusal(std::nullopt, AskValue{1, nullptr}), "range 1: valid: below 1");
   using RowList = std::vector<std::uint32_t>;
   for (const RowList& rows : {RowList{3}, RowList{0, 0}})
     EXPECT_EQ(refusal(owner, AskValue{0, std::make_shared<const RowList>(rows)}),
-              "range 0: server (member 3) does not own it, or it does not have these rows; valid: "
+              "range 0: server (member 3) does not own it, or the range lacks these rows; valid: "
               "ascending row numbers, each once");
   EXPECT_EQ(refusal(77, AskStep{}), "member 77 is not in the job, or not any more");
   EXPECT_EQ(refusal(std::nullopt, AskStep{}), "no member is named");

@@ -237,10 +237,10 @@ TEST(Learn, RefusesOptionsThatCannotWork) {
   EXPECT_EQ(refusal([](auto& o) {
               o.protocol.slowness = {1, 2};
             }),
-            "2 slownesses for 4 workers; valid: one for each, or none");
+            "2 slowness factors for 4 workers; valid: one for each, or none");
   EXPECT_EQ(refusal([](auto& o) { o.protocol.shards = 0; }),
             "shards=0: a job needs at least 1 server shard");
-  EXPECT_EQ(refusal([](auto& o) { o.epochs = -1; }), "epochs must be a finite number >= 0");
+  EXPECT_EQ(refusal([](auto& o) { o.epochs = -1; }), "epochs=-1; valid: a finite number >= 0");
   EXPECT_EQ(refusal([](auto& o) {
               o.compression = models::TopK{};
               o.protocol.barrier = barrier::parse("tuned:progress").value();

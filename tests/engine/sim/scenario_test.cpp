@@ -139,9 +139,8 @@ TEST(Scenario, IsRefusedIfALineIsInvalidAndTheMessageSaysWhich) {
         BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "partition:at=1ms,lasts=1ms,group=32",
                     "group=32"},
         BadScenario{"node=1,lasts=1ms", "node=1", "freeze: lasts is missing"},
-        BadScenario{
-            "node=1,lasts=1ms", "node=5,lasts=1ms",
-            "line 19: fault: there is no node 5; valid: one of the 5 from 0 on, or one that joins"},
+        BadScenario{"node=1,lasts=1ms", "node=5,lasts=1ms",
+                    "line 19: fault: there is no node 5; valid: 0 to 4, or a node that joins"},
         BadScenario{"lasts=1ms", "lasts=50h", "lasts must be at most 1min"}}) {
     const std::string message = refusal(scenario_with(from, to));
     EXPECT_NE(message.find(part_of_message), std::string::npos)

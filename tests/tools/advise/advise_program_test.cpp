@@ -34,6 +34,17 @@ TEST(Advise, NamesABarrierWithFiguresAndReasons) {
   EXPECT_TRUE(contains(ran.out, "does not bound how far apart the workers get")) << ran.out;
 }
 
+TEST(Advise, RefusesAVirtualTimeOfMoreThanAYear) {
+  const Folder folder;
+  std::string csv = straggler_csv();
+  for (std::size_t at = 0; (at = csv.find(",0.", at)) != std::string::npos; ++at)
+    csv.replace(at + 1, 3, "86400");
+  folder.write("t.csv", csv);
+  const ProgramResult ran = starling(folder, "advise t.csv --quiet --seeds 1 --steps 1000");
+  EXPECT_EQ(ran.code, 2) << ran.out;
+  EXPECT_TRUE(contains(ran.err, "days; valid: at most 365, by fewer --steps")) << ran.err;
+}
+
 /// printable() keeps surrogates, which JSON does not allow.
 TEST(Advise, PrintsValidJsonForANameThatIsNoUtf8) {
   const Folder folder;

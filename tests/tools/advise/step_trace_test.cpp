@@ -271,6 +271,9 @@ TEST(StepJson, RefusesOtherJsonAndOtherText) {
   const auto text = parse_step_json("{\n\"a\": x}", "t.json");
   ASSERT_FALSE(text);
   EXPECT_TRUE(text.error().message.starts_with("t.json:2: is not JSON")) << text.error().message;
+  const auto number = parse_step_json("{\"a\": 1e999}", "t.json");
+  ASSERT_FALSE(number);
+  EXPECT_TRUE(number.error().message.starts_with("t.json: has a number that is too large"));
   const auto event = parse_step_json("{\"traceEvents\": [{\"name\": \"read\", \"tid\": 1}]}", "t");
   ASSERT_FALSE(event);
   EXPECT_TRUE(event.error().message.starts_with("t: event 1 ")) << event.error().message;

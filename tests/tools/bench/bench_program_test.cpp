@@ -88,6 +88,15 @@ TEST(BenchProgram, CollectivesMeasuresEachAlgorithmForEachLength) {
   EXPECT_GT(json["collectives"][2]["seconds"], json["collectives"][0]["seconds"]);
 }
 
+/// 32.3 * 1000 is a little less than 32300.
+TEST(BenchProgram, CollectivesTakesALengthWithAFraction) {
+  const Folder folder;
+  const ProgramResult ran = starling(
+      folder, "bench collectives --members 2 --repeats 1 --collective ring --bytes 32.3kB --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["collectives"][0]["bytes"], 32300);
+}
+
 TEST(BenchProgram, CollectivesRefusesBadInput) {
   const Folder folder;
   for (const auto& [arguments, error] :

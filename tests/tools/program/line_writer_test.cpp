@@ -63,7 +63,7 @@ TEST_F(LineWriterTest, DropsAndCountsLinesThatNobodyReads) {
       text.append(block, static_cast<std::size_t>(count));
     }
   };
-  read_until(" lines were dropped, because nobody read them\n");
+  read_until(" lines dropped, because nobody read the output\n");
   writer->write("last");  // some lines were written, so there is room
   read_until("last\n");
   EXPECT_LT(std::ranges::count(text, 'x'), 100 * 2 * std::ptrdiff_t{LineWriter::waiting_max});

@@ -74,9 +74,10 @@ TEST(ReproPspTrain, ReplacesAnEarlierReportButNoOtherFiles) {
   folder.write("made/report.html", "old");
   const ProgramResult refused = starling(folder, line);
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err,
-                       "starling: --out: made: holds 'thesis.tex', which is no file of a report; "
-                       "valid: a new or an empty folder"))
+  EXPECT_TRUE(
+      contains(refused.err,
+               "starling: --out: made: holds 'thesis.tex', which is not a file of a report; "
+               "valid: a new or an empty folder"))
       << refused.err;
   EXPECT_EQ(folder.read("made/report.html"), "old");
 }
@@ -102,6 +103,19 @@ TEST(ReproPspTrain, RefusesAFileInPlaceOfAFolder) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(contains(ran.err, "--out: made: is a file; valid: the name of a folder")) << ran.err;
   EXPECT_EQ(folder.read("made"), "mine");
+}
+
+TEST(ReproPspTrain, PrintsItsFlagsForAShell) {
+  const Folder folder;
+  const std::string model = "net:layers=dense 8; relu; dense 10";
+  std::vector<std::string> arguments = words(
+      "repro psp-train --data digits:n=300 --delay exp:5ms --quiet --seconds 300ms --seeds 1 "
+      "--barrier bsp --barrier asp --out made");
+  arguments.insert(arguments.end(), {"--model", model});
+  const ProgramResult ran = run(folder, STARLING_PROGRAM, arguments);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const std::string flags = Json::parse(folder.read("made/summary.json"))["flags"];
+  EXPECT_TRUE(contains(flags, " --model '" + model + "'")) << flags;
 }
 
 }  // namespace

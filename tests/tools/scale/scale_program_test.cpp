@@ -67,6 +67,7 @@ TEST(Scale, RefusesBadInput) {
   const Folder folder;
   folder.write("shapeless.toml", "layers = \"flatten; dense 4\"\n");
   folder.write("bad.toml", "input = \"4\"\nlayers = \"dens 4\"\n");
+  folder.write("norm.toml", "input = \"28x28x1\"\nlayers = \"batch-norm\"\n");
   folder.write("bare.toml", "input = \"4\"\nlayers = \"relu\"\n");
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", "NET is missing; valid: a net, as in vgg-a"},
@@ -76,6 +77,7 @@ TEST(Scale, RefusesBadInput) {
       {"net:shapeless.toml", "the file has no key input; valid: with --input"},
       {"net:bad.toml", "layer 1 (dens 4)"},
       {"net:bare.toml", "the net has no layer with parameters"},
+      {"net:norm.toml", "the net has no layer with matrix products"},
       {"vgg-a --input 10x", "--input: "},
       {"vgg-a --input 8x8x3", "vgg-a: layer "},
       {"vgg-a --nodes 0", "--nodes: '0'; valid: numbers from 1 to 256"},

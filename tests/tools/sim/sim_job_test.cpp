@@ -84,6 +84,7 @@ TEST(SimJob, TakesWorkersDelayAndLimitsFromATrainingJob) {
   EXPECT_EQ(print(job.options.step_time), "exp:20ms");
   EXPECT_EQ(job.options.horizon, 6s);
   EXPECT_EQ(job.options.steps_max, 100U);
+  // A job file without mode and barrier has those that training has by default.
   EXPECT_EQ(job.mode, core::Mode::peer);
   EXPECT_EQ(barriers_of(job), std::vector<std::string>{"pssp:s=4,beta=2"});
 }
@@ -109,7 +110,8 @@ TEST(SimJob, PrefersTheSimTableOfAJobFile) {
 }
 
 TEST(SimJob, ConvertsEpochsToStepsByTheSizeOfItsData) {
-  // 480 of 600 rows train; 4 workers at batch 8 take 15 steps an epoch.
+  // By default 480 of 600 rows are for training, and there are 4 workers: at batch 8, an epoch has
+  // 15 steps.
   const std::string file = "epochs = 2\ndata = \"digits:n=600\"\nbatch = 8\n";
   EXPECT_EQ(job_of(file_of(file), true).options.steps_max, 30U);
   EXPECT_EQ(job_of(file_of(file + "steps = 20\n"), true).options.steps_max, 20U);
@@ -152,7 +154,7 @@ TEST(SimJob, RefusesAnExchangeWithoutASize) {
     return make_sim_job(settings, {}, false).error().message;
   };
   const std::string valid =
-      ": has an effect at the step level only with the size of the model; valid: with bytes, like "
+      ": has no effect at the step level without the size of the model; valid: with bytes, like "
       "100M, or --level protocol";
   EXPECT_EQ(refused({{"exchange", "gossip", "--exchange"}}), "--exchange" + valid);
   EXPECT_EQ(refused({{"latency", "exp:1ms", "--latency"}}), "--latency" + valid);
@@ -162,8 +164,8 @@ TEST(SimJob, RefusesAnExchangeWithoutASize) {
       "--shards: peer mode has no servers");
   EXPECT_EQ(
       refused({{"bytes", "1M", "--bytes"}, {"learn", "true", "--learn"}}),
-      "--learn: the linear model learns without an exchange; valid: without bytes, or --level "
-      "protocol");
+      "--learn: its linear model has no exchange, which bytes asks for; valid: without bytes, or "
+      "without learn");
   EXPECT_EQ(refused({{"bytes", "1M", "--bytes"}, {"level", "protocol", "--level"}}),
             "--bytes: at the protocol level the model has its own size; valid: without bytes, or "
             "--level step");
@@ -209,7 +211,12 @@ TEST(SimJob, SaysThatAnExchangeIsNotSimulated) {
   const auto job = make_sim_job(file_of("\nexchange = \"average:every=4\"\n"), {}, true);
   ASSERT_TRUE(job.ok()) << job.error().message;
   EXPECT_EQ(job->notes.back(),
-            "exchange average:every=4 is not simulated without bytes: workers wait in every step");
+            "exchange average:every=4 is not simulated without bytes; instead, workers wait for "
+            "all others in every step");
+  const auto other =
+      make_sim_job(file_of("\nexchange = \"average:every=4\"\nbarrier = \"asp\"\n"), {}, true);
+  ASSERT_TRUE(other.ok()) << other.error().message;
+  EXPECT_EQ(other->notes.back(), "exchange average:every=4 is not simulated without bytes");
 }
 
 }  // namespace

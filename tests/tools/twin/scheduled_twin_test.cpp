@@ -111,7 +111,8 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
     for (const FigureComparison& compared : compare(figures_of(end), simulated, false))
       if (!compared.is_inside())
         outside.push_back(compared.name + " " + std::to_string(compared.live) + ", allowed " +
-                          std::to_string(compared.min) + " to " + std::to_string(compared.max));
+                          std::to_string(compared.allowed_min) + " to " +
+                          std::to_string(compared.allowed_max));
     return outside;
   }
 

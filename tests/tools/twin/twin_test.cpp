@@ -82,8 +82,8 @@ TEST(Comparison, AllowsFivePercentBeyondTheQuantiles) {
   EXPECT_EQ(updates.low, 1001);
   EXPECT_EQ(updates.median, 1100);
   EXPECT_EQ(updates.high, 1199);
-  EXPECT_DOUBLE_EQ(updates.min, 0.95 * 1001);
-  EXPECT_DOUBLE_EQ(updates.max, 1.05 * 1199);
+  EXPECT_DOUBLE_EQ(updates.allowed_min, 0.95 * 1001);
+  EXPECT_DOUBLE_EQ(updates.allowed_max, 1.05 * 1199);
   const auto inside = [&](double value) {
     live.updates = value;
     return figure(compare(live, simulated, false), "updates").is_inside();

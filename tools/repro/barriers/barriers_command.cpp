@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "starling/base/text.hpp"
-#include "starling/tools/report/folder_output.hpp"
+#include "starling/tools/report/report_folder.hpp"
 #include "starling/tools/report/table.hpp"
 #include "starling/tools/repro/barriers/study_report.hpp"
 #include "starling/tools/repro/live_commands.hpp"

@@ -45,7 +45,7 @@ void add_costs(ExchangeClaims& list, const ExchangeStudy& study) {
   const bool bytes =
       holds([](const CubeCost& c) { return c.port_share / c.parts_port_share; }, one_kth);
   list.add(
-      "BML (Wang et al. 2018): bytes a port of a BCube with k ports, as a share of those of a "
+      "BML (Wang et al. 2018): bytes per port of a BCube with k ports, as a share of those of a "
       "sharded parameter server",
       "1/k", text(bytes, "1/k"), bytes);
   const bool time = holds([](const CubeCost& c) { return c.time / c.parts_time; }, one_kth);

@@ -47,12 +47,12 @@ void add_claims(SectionList& list, const ExchangeReport& report) {
 void add_collectives(SectionList& list, const ExchangeStudy& study) {
   Section& section = list.begin(
       "Collectives",
-      "BML: an all-reduce among b^k members with k ports each, beside part-reduce and "
-      "part-broadcast, which a sharded parameter server does, on one port. Bytes are multiples of "
-      "the vector, times are without latency, in times of the vector over one port. The last "
-      "column "
-      "is the time if the k ports share the bandwidth of the one.");
-  TextTable cubes{{"members", "b", "k", "bytes a port", "of parts", "time", "of parts",
+      "BML: an all-reduce among b^k members with k ports each, compared with part-reduce and "
+      "part-broadcast on one port, as a sharded parameter server does them. Bytes are multiples of "
+      "the vector's bytes. Times are without latency, as multiples of the time that the vector "
+      "takes over one port. The last column is the time if the k ports together have the bandwidth "
+      "of the one port.");
+  TextTable cubes{{"members", "b", "k", "bytes per port", "of parts", "time", "of parts",
                    "time, shared bandwidth"}};
   for (const CubeCost& cube : study.cubes)
     cubes.rows.push_back({std::to_string(cube.members), std::to_string(cube.base),
@@ -62,8 +62,9 @@ void add_collectives(SectionList& list, const ExchangeStudy& study) {
                           fmt::format("{:.3f}", cube.time_of_equal_bandwidth)});
   section.blocks.emplace_back(FoldedTable{"cubes", "All cubes of up to 256 members", cubes});
   section.blocks.emplace_back(Paragraph{
-      "Blink: how fast a root sends to all over the lanes of a DGX-1V, by packed trees and by as "
-      "many rings as have lanes of their own: all eight devices, and the six that gain most."});
+      "Blink: how fast a root sends to all others over the lanes of a DGX-1V, by packed trees, and "
+      "by the largest number of rings that share no lane. The rows are for all eight devices, and "
+      "for the six devices that gain most."});
   TextTable rates{{"devices", "trees", "lanes by trees", "lanes by rings", "ratio"}};
   for (const TopologyRates& topology : study.topologies)
     rates.rows.push_back({topology.name, std::to_string(topology.trees),
@@ -103,9 +104,9 @@ void add_gossip(SectionList& list, const ExchangeStudy& study) {
 }
 
 void add_overlap(SectionList& list, const ExchangeStudy& study) {
-  Section& section =
-      list.begin("Rounds that overlap with steps",
-                 "Four workers sum around a ring. Times are in times to compute a step.");
+  Section& section = list.begin(
+      "Rounds that overlap with steps",
+      "Four workers sum around a ring. Times are multiples of the time to compute a step.");
   TextTable table{{"time of a sum", "allreduce:ring", "allreduce:ring,overlap", "the longer"}};
   Series plain{.name = "allreduce:ring"};
   Series ahead{.name = "allreduce:ring,overlap"};
@@ -127,8 +128,8 @@ void add_overlap(SectionList& list, const ExchangeStudy& study) {
   section.blocks.emplace_back(Paragraph{
       "Live in one process a sum takes next to no time. With step times from an exponential "
       "distribution of 20 ms, overlap lets a worker begin its next step before the slowest has "
-      "ended the last one. The simulation has the same delays, and in each step what a live step "
-      "took beyond its delay on average:"});
+      "ended the last one. The simulation has the same delays, and adds to each of them the mean "
+      "time that a live step took beyond its delay:"});
   TextTable live{{"exchange", "live steps/s", "simulated steps/s", "difference", "live waiting"}};
   for (const LiveRounds& run : study.rounds)
     live.rows.push_back(

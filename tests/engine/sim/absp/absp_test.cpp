@@ -205,8 +205,8 @@ TEST(Absp, RefusesJobsWhoseBatchesCannotBeDivided) {
   options.epochs = 1;
   options.dynamic_batches = true;
   EXPECT_EQ(learn(model(), table(), nullptr, options).error().message,
-            "barrier absp: hands in a part of a batch, which dynamic batches make small for slow "
-            "workers already; valid: a batch of one size, as --batch 64, or barrier bsp");
+            "barrier absp: hands in a part of a batch, but dynamic batches already give slow "
+            "workers small batches; valid: a batch of one size, as --batch 64, or barrier bsp");
   std::vector<models::Parameter> parameters{{.name = "w"}, {.name = "mean", .trained = false}};
   EXPECT_TRUE(core::check_hand_ins({barrier::Bsp{}}, false, parameters));
   EXPECT_EQ(core::check_hand_ins({barrier::Absp{}}, false, parameters).error().message,

@@ -90,7 +90,7 @@ TEST_P(BothLevelsExchange, TakeAsLong) {
               1, 0.04)
       << "steps " << at_steps.elapsed.count() << " ns, protocol " << elapsed.count() << " ns";
   // Not all of it is computing.
-  EXPECT_GT(at_steps.exchange->share, 0.05);
+  EXPECT_GT(at_steps.exchange->waiting_share, 0.05);
 }
 
 constexpr double fast = 500e6;

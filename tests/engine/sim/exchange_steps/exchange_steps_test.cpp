@@ -78,7 +78,7 @@ TEST(ExchangeStepsTest, SumsWaitForTheSlowestWorker) {
   EXPECT_NEAR(ms(result.elapsed), 24 * (30 + 2.0 * 2) + 2, 1e-3);
   EXPECT_NEAR(ms(*result.exchange->longest_sum), 6, 1e-3);
   // The others wait for 20 ms of each step of worker 2.
-  EXPECT_NEAR(result.waiting_share, result.exchange->share, 1e-9);
+  EXPECT_NEAR(result.waiting_share, result.exchange->waiting_share, 1e-9);
   EXPECT_GT(result.waiting_share, 0.5);
 }
 
@@ -173,9 +173,9 @@ TEST(ExchangeStepsTest, WorkersWaitForTheExchangeForPartOfTheTimeOnly) {
   options.horizon = 40s;
   options.steps_max = barrier::finished;
   options.recheck = barrier::parse_recheck("notify").value();
-  const double share = simulate(options).exchange->share;
+  const double share = simulate(options).exchange->waiting_share;
   options.recheck = barrier::parse_recheck("notify+interval:5ms").value();
-  const double with_timers = simulate(options).exchange->share;
+  const double with_timers = simulate(options).exchange->waiting_share;
   EXPECT_LT(with_timers, 1);
   EXPECT_NEAR(with_timers, share, 0.05);
 }
@@ -244,9 +244,10 @@ TEST(ExchangeStepsTest, RefusesTheImpossible) {
             "each step; valid: mode central with shards up to 419, or exchange gossip");
   auto options = job("average:every=2", 8, "bsp");
   options.exchange->latency = Distribution{laws::Exponential{1ms}};
-  EXPECT_EQ(refused(options),
-            "latency: exp:1ms varies, and at the step level exchange average:every=2 needs the "
-            "same one for all messages; valid: const:50us, --level protocol, or exchange gossip");
+  EXPECT_EQ(
+      refused(options),
+      "latency: exp:1ms varies, and at the step level exchange average:every=2 needs the "
+      "same latency for all messages; valid: const:50us, --level protocol, or exchange gossip");
   options = job("gossip", 8, "asp");
   options.exchange->bytes = 0;
   EXPECT_EQ(refused(options), "bytes: 0; valid: a size above 0");
