@@ -46,7 +46,7 @@ using MemberActor =
               void(Pause),                    // Begin no update for some time.
               void(leave_atom),               // Finish the step, hand over, leave.
               void(core::Stop),               // Stop at the end of the step.
-              void(skip_delays_atom),         // No more injected delays.
+              void(no_delays_atom),           // No more injected delays.
               void(report_credit_atom),       // The observer has handled the last Report.
               void(core::Snapshot),           // The observer asks for this member's range states.
               core::Step(step_atom),          // Asks a worker for its step, even while it computes.
@@ -85,8 +85,8 @@ using JobHandle = Interface<void(core::Stop),            // The user wants the j
 // clang-format on
 
 /// A job, as a user's own actors see it. On several nodes, the members are those of one
-/// configuration. At first it is the one with which this node's part of the job began; in an answer
-/// to `actors_atom` it is the latest one that this node knows. A question to a member that has left
+/// configuration: at first, the one with which this node's part of the job began; in an answer to
+/// `actors_atom`, the latest one that this node knows. A question to a member that has left
 /// since then is refused.
 struct JobActors {
   /// The members that compute updates, by member id.
@@ -100,11 +100,12 @@ struct JobActors {
   JobHandle job;
 };
 
-/// The actors of a job in one process. Complete before the first message of the job is sent.
+/// The actors of a job in one process. All fields are set before the first message of the job is
+/// sent.
 struct Directory {
   /// By member id.
   std::vector<MemberActor> members;
-  /// The members that compute updates: the first ones.
+  /// The members that compute updates: the first elements of `members`.
   std::vector<MemberActor> workers;
   /// The members that own ranges. In peer mode these are the workers.
   std::vector<MemberActor> owners;

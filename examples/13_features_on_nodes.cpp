@@ -75,12 +75,12 @@ flow::Sample sample_of(const std::pair<std::string, Customer>& found) {
 struct Customers {
   static constexpr std::string_view name = "customers";
   static constexpr std::string_view summary =
-      "purchases, mean amount, and shares of dear purchases and of the night of each customer";
+      "for each customer: number of purchases, mean amount, shares of dear and night purchases";
   /// The smallest amount of a dear purchase.
   double dear = 50;
 
   static std::vector<FlowOption> flow_options() {
-    return {{"dear", "AMOUNT", "from which amount on a purchase is dear [50]"}};
+    return {{"dear", "AMOUNT", "the smallest amount of a dear purchase [50]"}};
   }
   static Customers parse(SpecReader& options) {
     return {.dear = options.number("dear", 50, 0, 1e6)};

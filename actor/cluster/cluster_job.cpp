@@ -59,8 +59,8 @@ void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool may_ha
   LocalJob* local = nullptr;
   {
     const std::lock_guard lock{mutex_};
-    // The node of a joining member is known by its packets only. Two joining members may have one
-    // id, but not one incarnation too. A member's packets are dropped if another node sends them.
+    // Only its packets say on which node a joining member is. Two joining members may have the same
+    // id, but not also the same incarnation. A member's packets from another node are dropped.
     const core::Member* sender = configuration_ ? configuration_->find(envelope.from) : nullptr;
     const core::Incarnation incarnation = envelope.packet.from;
     const bool is_member = sender != nullptr && sender->incarnation == incarnation;
@@ -126,7 +126,7 @@ std::optional<std::string> ClusterJob::new_end_line_of_flow(
 
 void ClusterJob::record_report(const core::MemberIncarnation& worker, core::Step step,
                                std::uint64_t updates) {
-  if (step == 0) return;  // it is no worker, or does not know yet at which step it begins
+  if (step == 0) return;  // no worker, or one that does not know yet at which step it begins
   WorkerCount& count = workers_[worker];
   count.first_step = step - updates;
   count.updates = std::max(count.updates, updates);
@@ -136,7 +136,7 @@ void ClusterJob::record_departed(const core::WorkerProgress& departed) {
   WorkerCount& count = workers_[departed.worker];
   if (!count.first_step) {
     // The worker died before any report of it came here. In a job without `resume`, an initial
-    // member began at step 0. Where others began is unknown, so their updates so far do not count.
+    // member began at step 0. The first step of others is unknown: their updates so far count as 0.
     const bool began_at_0 = departed.worker.incarnation == 1 &&
                             departed.worker.id < prepared_->options().workers &&
                             setting_of(settings_, "resume").empty();
@@ -150,15 +150,15 @@ void ClusterJob::merge_status(const wire::JobStatus& remote) {
   // Members here that failed in a partition get no later configuration; `remote` may have one.
   if (core::may_follow(*configuration(), remote.configuration, LocalJobOptions::members_max))
     adopt_if_later(remote.configuration);
-  const auto has_room = [&](const core::MemberIncarnation& worker) {
+  const auto may_add = [&](const core::MemberIncarnation& worker) {
     return workers_.size() < workers_known_max || workers_.contains(worker);
   };
   for (const wire::MemberStatus& member : remote.local_members) {
     const core::MemberIncarnation worker{member.member, member.incarnation};
-    if (has_room(worker)) record_report(worker, member.step, std::min(member.updates, member.step));
+    if (may_add(worker)) record_report(worker, member.step, std::min(member.updates, member.step));
   }
   for (const wire::WorkerUpdates& known : remote.counts.other_workers) {
-    if (!has_room(known.worker)) continue;
+    if (!may_add(known.worker)) continue;
     std::uint64_t& updates = workers_[known.worker].updates;
     updates = std::max(updates, known.updates);
   }
@@ -208,10 +208,10 @@ wire::JobStatus ClusterJob::status() {
          .active_ns = worker.active_time.count(),
          .loss_sum = worker.loss_sum,
          .loss_count = worker.loss_count,
-         .draws = {worker.draws, worker.passes, worker.drawn, worker.tuned},
+         .draws = {worker.draws, worker.passes, worker.times_drawn, worker.tuned},
          .reads = worker.reads,
          .is_paused = report.is_paused,
-         .held = report.held,
+         .ranges_held = report.ranges_held,
          .deal = worker.deal,
          .updates = worker.updates,
          .copy_hash = report.copy_hash});
@@ -227,9 +227,9 @@ wire::JobStatus ClusterJob::status() {
   }
   const JobOptions& options = prepared_->options();
   status.state = state_;
-  status.started_at_ms = utc_now_us() / 1000 - age().count();
+  status.age_ms = static_cast<std::uint64_t>(age().count());
   status.steps_total = options.steps == barrier::unlimited ? 0 : options.steps;
-  core::Step end_step = 0;  // after which the latest deal ends the workers here; 0 without one
+  core::Step end_step = 0;  // the workers' last step by the latest deal; 0 without a deal
   for (const wire::MemberStatus& member : status.local_members)
     end_step = std::max(end_step, member.deal.last_step.value_or(0));
   if (end_step > 0 && end_step < barrier::unlimited) status.steps_total = end_step;
@@ -249,14 +249,14 @@ wire::JobRecord ClusterJob::record(const std::optional<wire::JobSummary>& summar
   record.name = name();
   record.description = summary_of(settings_);
   record.client = client_;
-  record.began_at_ms = current.started_at_ms;
   record.ended_at_ms = utc_now_us() / 1000;
+  record.began_at_ms = record.ended_at_ms - age().count();
   record.steps_total = current.steps_total;
   record.updates_before = current.counts.updates_before;
   record.workers = current.counts.other_workers;
   for (const wire::MemberStatus& member : current.local_members) {
     record.workers.push_back({{member.member, member.incarnation}, member.updates});
-    if (member.incarnation == 1 || member.updates > 0)
+    if (member.incarnation == 1 || member.updates > 0)  // else it may have joined at the end
       record.step_max = std::max(record.step_max, member.step);
   }
   record.is_reported_by_client = summary.has_value();

@@ -30,8 +30,8 @@ class ClusterJob {
   using SendFrames = std::function<void(wire::NodeId node, wire::TrafficClass traffic_class,
                                         std::span<wire::Frame> frames)>;
 
-  /// `age` is the time since the job began, on any node. The actors of this job call `stop_job` and
-  /// `log`, which logs a line about this job, on any thread.
+  /// `age` is the time since the job began, which may be before this node joined it. The actors of
+  /// this job call `stop_job` and `log`, which logs a line about this job, on any thread.
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings, std::string client,
              std::shared_ptr<const PreparedJob> prepared, std::chrono::milliseconds age,
              SendFrames send_frames, std::function<void()> stop_job,
@@ -48,19 +48,20 @@ class ClusterJob {
 
   // Requires: bootstrap() or join() is called once, before all other functions. Both start the
   // user's own actors, and call `on_started`, as LocalJob::start_user_actors() does; if they return
-  // an Error, they call nothing. They do not start the members: LocalJob::start_members() does.
+  // an Error, they do not call it. They do not start the members: LocalJob::start_members() does.
 
-  /// Makes this node's members of a new job, whose first configuration this is.
+  /// Makes this node's members of a new job. `configuration` is the job's first one.
   Result<void> bootstrap(const core::ConfigurationPtr& configuration,
                          LocalJob::OnStarted on_started);
 
-  /// Makes the members that this node brings into a running job, whose present configuration this
-  /// is: `workers` workers and, in central and hybrid mode, an owner. They ask to join.
+  /// Makes the members that this node brings into a running job: `workers` workers and, in central
+  /// and hybrid mode, an owner. They ask to join. `configuration` is the job's present one.
   Result<void> join(const core::ConfigurationPtr& configuration, std::size_t workers,
                     Random& random, LocalJob::OnStarted on_started);
 
   /// Starts, for each of the `excluded` members of this node, a new member with the same roles
-  /// (Member::works and Member::owns) and a new id, which asks to join.
+  /// (Member::works and Member::owns) and an id that assign_member_ids() draws. The new members ask
+  /// to join.
   void rejoin(const std::vector<core::MemberId>& excluded, Random& random);
   /// Called before each rejoin(), on the loop's thread. Returns false if it is too early: the
   /// second rejoin may follow the first at once, each further one only after a delay, which doubles
@@ -136,30 +137,30 @@ class ClusterJob {
     return log_lines;
   }
 
-  /// Stops the job's workers at the end of their step, either because the job has reached its goal
-  /// (`is_done`) or before. The first call decides which of the two is recorded.
+  /// Stops the workers here at the end of their step, either because the job has reached its goal
+  /// (`is_done`) or before that. The first call decides which of the two is recorded.
   void stop(bool is_done);
 
-  /// Updates the job's progress, and stops the job if its time limit has passed, even if no client
-  /// follows the job. The caller must call this several times a second, with the reports of the
-  /// members here.
+  /// Updates the job's progress, and stops the workers here if the job's time limit has passed,
+  /// even if no client follows the job. The caller must call this several times a second, with the
+  /// reports of the members here.
   void update_progress(const std::vector<actor::MemberReport>& reports);
 
-  /// Returns the reasons why members here have failed that it has not returned before.
+  /// Returns why members here have failed; leaves out the reasons that an earlier call returned.
   [[nodiscard]] std::vector<std::string> new_failures(
       const std::vector<actor::MemberReport>& reports);
 
   /// Returns how the job has ended, as a line for the log; nullopt if the latest call that returned
   /// a line returned the same one.
   [[nodiscard]] std::optional<std::string> new_end_line(const wire::JobSummary& summary);
-  /// Returns the same line for a map-reduce job (a flow) once all members here have ended; nullopt
+  /// Returns such a line for a map-reduce job (a flow) once all members here have ended; nullopt
   /// before, and for other jobs.
   [[nodiscard]] std::optional<std::string> new_end_line_of_flow(
       const std::vector<actor::MemberReport>& reports);
 
   /// Takes over, from the status of another node, how many updates each worker has made, so that
-  /// every node knows it of workers whose nodes are gone. If all members here are still joining and
-  /// the other node has given the job up, gives it up here too.
+  /// every node knows these numbers even after a worker's node is gone. If all members here are
+  /// still joining and the other node has given the job up, gives the job up here too.
   void merge_status(const wire::JobStatus& remote);
 
   /// Returns the latest configuration that the members here know.
@@ -173,14 +174,14 @@ class ClusterJob {
   [[nodiscard]] wire::JobStatus status();
 
   /// Returns the record that is kept of the job after it is closed. Its outcome is `summary` or, if
-  /// that is absent, follows from the state of the members here.
+  /// `summary` is nullopt, follows from the state of the members here.
   [[nodiscard]] wire::JobRecord record(const std::optional<wire::JobSummary>& summary);
 
   /// Returns everything that a node needs to join the job.
   [[nodiscard]] wire::JobDescription description();
 
-  /// Reads the ranges from `from` on whose primary is a member here, until the reply has 4 MiB;
-  /// Ranges::next is the `from` of the next call, or 0 if there are no more. The reply holds the
+  /// Reads the ranges whose primary is a member here, beginning with range `from`, until the reply
+  /// has 4 MiB; Ranges::next is the `from` of the next call, or 0 if no range is left. It holds the
   /// values and, if `with_slots_and_ledger`, the optimizer's slots and the ledgers, from which a
   /// job can resume. Calls `on_read` with the reply on one of the job's threads.
   void read_ranges(core::RangeId from, bool with_slots_and_ledger,
@@ -305,7 +306,7 @@ class ClusterJob {
 
   /// How many updates one incarnation of a worker has made.
   struct WorkerCount {
-    /// The step with which it began; absent until it is known.
+    /// The step at which the incarnation began; nullopt until this node knows it.
     std::optional<core::Step> first_step = std::nullopt;
     std::uint64_t updates = 0;
   };
@@ -332,7 +333,8 @@ class ClusterJob {
   /// A job that can never go on is given up after it has been blocked for this time: the news that
   /// other nodes have gone on may still come.
   static constexpr std::chrono::seconds hopeless_grace{1};
-  /// If ranges are lost, how much longer this node waits before it gives the job up.
+  /// If only ranges are lost, how much longer than JobOptions::wait_for_nodes this node waits
+  /// before it gives the job up, so that the council ends the job first.
   static constexpr std::chrono::seconds lost_ranges_grace{5};
   /// The longest age accepted from other nodes; no job runs that long.
   static constexpr std::chrono::milliseconds age_max{std::chrono::hours{24 * 365 * 10}};
@@ -353,7 +355,7 @@ class ClusterJob {
   const std::function<void()> stop_job_;
   const std::function<void(const std::string&)> log_;
   const Clock::time_point began_at_;
-  /// Used only on the loop's thread: the number of steps that workers here have completed, and the
+  /// Used only on the loop's thread: the number of updates that workers here have made, and the
   /// age of the job when that number last grew.
   std::uint64_t updates_ = 0;
   std::chrono::milliseconds job_age_at_last_step_{};
@@ -361,7 +363,7 @@ class ClusterJob {
   /// Used only on the loop's thread: the reasons that new_failures() has returned.
   std::set<std::string> failures_;
   /// Used only on the loop's thread; see begin_rejoin().
-  Clock::time_point rejoin_at_{};
+  Clock::time_point rejoin_at_ = Clock::now() - 2 * rejoin_delay_max;
   std::chrono::seconds rejoin_delay_{};
   /// Used only on the loop's thread: the last line of new_end_line().
   std::string last_end_line_;

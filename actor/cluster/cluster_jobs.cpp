@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "starling/actor/cluster/cluster_node_impl.hpp"
-#include "starling/base/utc.hpp"
 
 namespace starling::actor {
 
@@ -40,8 +39,8 @@ std::optional<wire::JobStatus> ClusterNode::Impl::status_if_preparing(JobId id) 
   status.settings = slot->settings;
   status.client = slot->client;
   status.state = wire::JobState::preparing;
-  status.started_at_ms =
-      utc_now_us() / 1000 - (now() - slot->reserved_at) / std::chrono::milliseconds{1};
+  status.age_ms =
+      static_cast<std::uint64_t>((now() - slot->reserved_at) / std::chrono::milliseconds{1});
   return status;
 }
 

@@ -42,7 +42,8 @@ class ClusterNode::Impl {
 
   /// See ClusterNode::stop_readers(). Call on any thread but the loop's.
   std::size_t stop_readers() {
-    return hanging_readers_ += prepared_.close() + evaluations_.close();
+    hanging_readers_ += prepared_.close();  // a second close() returns 0
+    return hanging_readers_ + evaluations_.close();
   }
 
   Result<void> open();
@@ -280,8 +281,8 @@ class ClusterNode::Impl {
   /// A job that has not started this long after its slot was reserved is discarded: the node that
   /// asked to prepare it has died, or has started the job without this node.
   static constexpr core::Time prepared_retention = std::chrono::minutes{10};
-  /// The most nodes in name_conflicts_. As long as a node is there, its conflict is not logged
-  /// again.
+  /// The most nodes in name_conflicts_. As long as a node is in it, the node's conflict is not
+  /// logged again.
   static constexpr std::size_t name_conflicts_max = 1000;
   /// The most closed jobs that are remembered. If a node was partitioned off when a job was closed,
   /// it may still run the job when it returns; try_to_join() then asks it to close the job.
@@ -312,7 +313,7 @@ class ClusterNode::Impl {
                      }};
   PreparedJobs prepared_{loop_, options_.prepare_job};
   Evaluations evaluations_{loop_};
-  /// The number of readers and evaluations that had not ended when stop_readers() returned.
+  /// The number of readers that had not ended when stop_readers() returned.
   std::atomic<std::size_t> hanging_readers_ = 0;
   JobSlots slots_{options_.limits};
   Submissions submissions_{

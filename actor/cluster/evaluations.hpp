@@ -27,14 +27,14 @@ namespace starling::actor {
 
 /// Call only on the loop's thread, unless a comment says otherwise. A model arrives in several
 /// requests; then a thread of its own evaluates it. The metrics are kept until the client has sent
-/// other models or no request for `retention`.
+/// other models, or has sent no request for `retention`.
 class Evaluations {
  public:
   using OnReply = std::function<void(wire::ReplyBody)>;
 
   /// The most models of one job that are kept.
   static constexpr std::size_t models_per_job_max = 2;
-  /// The most models that are evaluated at the same time, with those of closed jobs whose code
+  /// The most models that are evaluated at the same time, including those of closed jobs whose code
   /// hangs.
   static constexpr std::size_t computing_max = 32;
   static constexpr std::chrono::seconds retention{60};
@@ -44,7 +44,7 @@ class Evaluations {
   explicit Evaluations(EventLoop& loop) : loop_(loop), shared_(std::make_shared<Shared>(&loop)) {}
 
   /// Call it from any thread but the loop's, before the loop ends. Waits up to `end_timeout` for
-  /// the evaluations that are computed, and returns how many have not ended. They use nothing of
+  /// the evaluations that are running, and returns how many have not ended. They use nothing of
   /// this object any more, but still run code of the program.
   std::size_t close() {
     std::unique_lock lock{shared_->mutex};
@@ -53,13 +53,15 @@ class Evaluations {
     return shared_->computing;
   }
 
-  /// Takes the ranges of `request`, and evaluates the model once it has all. Calls `on_reply` once:
-  /// with wire::ModelMetrics, or with wire::Refused if a range does not fit the job's model, if the
-  /// job's code fails, or if too many models are evaluated. `job` is the job of the request.
+  /// Takes the ranges of `request`, and evaluates the model once all ranges have arrived. Calls
+  /// `on_reply` once: with wire::ModelMetrics, whose `is_done` is false if ranges are missing or
+  /// the metrics are not known within `reply_delay_max`, or with wire::Refused if a range does not
+  /// fit the job's model, if the job's code fails, or if too many models are evaluated. `job` is
+  /// the job of the request.
   void answer(const wire::EvaluateModel& request, const std::shared_ptr<const PreparedJob>& job,
               OnReply on_reply) {
     const Id id{request.job, request.evaluation};
-    if (!evaluations_.contains(id) && !make_room(request.job))
+    if (!evaluations_.contains(id) && !make_capacity(request.job))
       return on_reply(wire::Refused{"this node still evaluates other models of the job"});
     Evaluation& evaluation = evaluations_[id];
     evaluation.used_at = EventLoop::Clock::now();
@@ -111,13 +113,14 @@ class Evaluations {
 
   struct Evaluation {
     std::shared_ptr<const PreparedJob> job = nullptr;
-    /// The request with all ranges that have arrived; without ranges once it is computed.
+    /// The request with all ranges that have arrived; without ranges once the evaluation has begun.
     wire::EvaluateModel model = {};
     /// The first range that has not arrived.
     core::RangeId next = 0;
     bool is_computing = false;
     std::optional<wire::ReplyBody> result = std::nullopt;
-    /// The last request that waits for the result, and how many have waited.
+    /// The callback of the last request, if it waits for the result, and how many requests have
+    /// waited so far.
     OnReply waiting = nullptr;
     std::uint64_t waiting_number = 0;
     EventLoop::Clock::time_point used_at{};
@@ -141,12 +144,13 @@ class Evaluations {
     std::condition_variable ended;
     /// Null once close() has begun.
     EventLoop* loop;
+    /// The number of threads that evaluate a model.
     std::size_t computing = 0;
   };
 
-  /// Discards the model of `job` that was used least recently if there are too many. Returns false
-  /// if all of them are computed now.
-  bool make_room(wire::JobId job) {
+  /// If `models_per_job_max` models of `job` are kept, discards the least recently used one that is
+  /// not being evaluated. Returns false if all of them are being evaluated now.
+  bool make_capacity(wire::JobId job) {
     std::size_t count = 0;
     auto oldest = evaluations_.end();
     for (auto at = evaluations_.lower_bound({job, 0});
@@ -197,7 +201,7 @@ class Evaluations {
                       std::shared_ptr<const PreparedJob> job, wire::EvaluateModel model) {
     set_priority(ThreadPriority::computing);
     auto metrics = catch_errors([&] { return job->evaluate(model); });
-    // The text of a user's code goes to the client.
+    // The text may come from a user's code and goes to the client, so its length is limited.
     if (!metrics) metrics = Error{metrics.error().message.substr(0, exception_text_max)};
     job.reset();
     model = {};

@@ -28,7 +28,7 @@ std::vector<models::Parameter> parameters_of(const Algorithm<T>& algorithm) {
 
 template <class T>
 Result<void> check(const Algorithm<T>& algorithm) {
-  if (algorithm.tensors.empty()) return Error{"the algorithm has no tensors"};
+  if (algorithm.tensors.empty()) return Error{"the algorithm has no tensors; valid: at least one"};
   if (!algorithm.hooks.push)
     return Error{"the hook push is missing: it computes a worker's updates and is required"};
   if (algorithm.hooks.stop)

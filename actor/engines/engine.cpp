@@ -54,11 +54,10 @@ Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
     if (auto valid = core::check_needs_no_gradients(*options.barrier); !valid) return valid;
   if (options.steps == barrier::unlimited && !options.time && !hooks.stop)
     return Error{"the job would never end; valid: steps, time or the hook stop"};
-  if (hooks.stop && options.stop_every == 0)
-    return Error{"stop_every=0: the hook stop is asked every 1 step or more"};
+  if (hooks.stop && options.stop_every == 0) return Error{"stop_every=0; valid: 1 step or more"};
   if (options.fetch_timeout <= std::chrono::nanoseconds{0})
     return Error{"fetch_timeout=" + std::to_string(options.fetch_timeout.count()) +
-                 "ns: it must be above 0"};
+                 "ns; valid: above 0 ns"};
   return {};
 }
 
@@ -125,7 +124,7 @@ class Engine<T>::Impl {
                    " values are given; valid: " + std::to_string(size)};
     const auto buffer = core::Buffer::copy_of<T>(values);
     const std::lock_guard lock{mutex_};
-    if (running_) return Error{"set: the engine is running; tensors then change by pushes only"};
+    if (running_) return Error{"set: the engine is running; meanwhile only pushes change tensors"};
     for (auto [range, last] = keys_->ranges(*k); range < last; ++range) {
       states_[range].range = range;
       states_[range].value = {buffer, keys_->offset_in_key(range),

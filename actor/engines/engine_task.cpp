@@ -109,8 +109,9 @@ std::vector<core::RangeRows> EngineTask<T>::plan(const StepInput& input) {
   return plan;
 }
 
-/// In `values`, the values of one key's ranges follow one another. If only one range of the key was
-/// read, its KeyRead refers to that value; otherwise it refers to a joined copy of them.
+/// In `values`, the values of one key's ranges follow one another. If only one range of a key was
+/// read, the KeyRead of the key refers to the value of that range; otherwise it refers to a copy in
+/// `scratch` that joins the values of the ranges.
 template <class T>
 std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> values,
                                                 Scratch& scratch) const {
@@ -172,7 +173,7 @@ Result<core::Update> EngineTask<T>::split_by_range(const std::vector<Update<T>>&
     const auto key = keys_->find(update.key);
     if (!key) return key.error();
     if (seen[*key])
-      return Error{quoted_key(update.key) + " is pushed twice in one step; make it one update"};
+      return Error{quoted_key(update.key) + " is pushed twice in one step; valid: one update"};
     seen[*key] = true;
     if (auto done = split_one_by_range(update, *key, out); !done) return std::move(done).error();
   }
@@ -194,7 +195,8 @@ Result<void> EngineTask<T>::split_one_by_range(const Update<T>& update, std::siz
   const auto nan = std::ranges::find_if(update.values, [](T x) { return std::isnan(x); });
   if (nan != update.values.end())
     return Error{quoted_key(update.key) + ": element " +
-                 std::to_string(nan - update.values.begin()) + " of the update is NaN"};
+                 std::to_string(nan - update.values.begin()) +
+                 " of the update is NaN; valid: numbers"};
   if (!update.rows) {
     const auto buffer = core::Buffer::copy_of<T>(update.values);
     for (auto [range_id, end] = keys_->ranges(key); range_id < end; ++range_id)

@@ -134,7 +134,7 @@ class JobRunner {
     run_until([this] { return outcome_->is_set(); });
     if (options_.scheduler != nullptr)
       outcome_->set({.end = Outcome::End::failed,
-                     .error = "the scheduler has given the job up",
+                     .error = "the scheduler has ended before the job",
                      .last = {},
                      .model = {}});
   }
@@ -236,7 +236,7 @@ Result<void> check_fits(const core::Layout& layout, const core::Applier& applier
     if (state.ledger.size() > workers)
       return Error{"holds steps of " + std::to_string(state.ledger.size()) +
                    " workers; valid: up to " + std::to_string(workers) +
-                   ", as reset_ledgers() makes it"};
+                   ", the number of the job's workers"};
     const std::size_t count = layout.ranges[state.range].count;
     if (!core::fits(layout, applier, state))
       return Error{"holds range " + std::to_string(state.range) + " with " +
@@ -262,9 +262,8 @@ Result<void> check(const JobOptions& options) {
     return std::move(factors).error();
   if (auto valid = check_always_available(options.stragglers); !valid) return valid;
   if (options.attempts < 1)
-    return Error{"attempts=" + std::to_string(options.attempts) +
-                 ": a step is tried at least once"};
-  if (options.replication_factor < 1) return Error{"copies=0: a range has at least one owner"};
+    return Error{"attempts=" + std::to_string(options.attempts) + "; valid: 1 or more"};
+  if (options.replication_factor < 1) return Error{"copies=0; valid: 1 or more"};
   if (options.steps == barrier::unlimited && !options.time && !options.until && !options.stop_when)
     return Error{
         "the job would never end; valid: epochs, steps, a time (seconds), until or, in code, "

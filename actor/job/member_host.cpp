@@ -83,7 +83,7 @@ Report MemberHost::worker_report(const core::Worker& worker) const {
                 .draws = counts.draws,
                 .passes = counts.passes,
                 .tuned = training().tuned(),
-                .drawn = worker.drawn(),
+                .times_drawn = worker.times_drawn(),
                 .reads = training().read_counts(),
                 .is_done = training().is_done(),
                 .deal = worker.deal_progress()};
@@ -128,7 +128,7 @@ MemberReport MemberHost::report() const {
   result.pauses = pause_count_;
   result.epoch = core_.configuration() ? core_.configuration()->epoch : 0;
   if (core_.state() == Core::State::member)
-    result.held = static_cast<std::uint32_t>(training().full_ranges().size());
+    result.ranges_held = static_cast<std::uint32_t>(training().full_ranges().size());
   if (training().dealer() != nullptr && training().dealer()->deals_samples())
     result.deal = training().dealer()->shared_deal();
   result.departed = departed_workers();

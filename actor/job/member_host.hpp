@@ -105,7 +105,7 @@ class MemberHost : public actor::MemberActor::base {
         [this](const core::Stop&) {
           run([](Core& member, const Context& context) { member.stop(context); });
         },
-        [this](actor::skip_delays_atom) {
+        [this](actor::no_delays_atom) {
           executor_.skip_delays();
           accept_due_update();
           on_pause({});

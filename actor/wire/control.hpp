@@ -103,11 +103,12 @@ struct GetLog {
   std::uint64_t from = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.from); }
 };
-/// Ask for the result of a flow and for a count of its work; answered by FlowResult and FlowReport.
+/// Asks for the result of a flow. The reply is a FlowResult.
 struct GetResult {
   JobId job = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job); }
 };
+/// Asks for the counts of a flow's work. The reply is a FlowReport.
 struct GetFlowReport {
   JobId job = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job); }
@@ -126,7 +127,7 @@ using RequestBody =
 /// The receiver does not do what was requested.
 struct Refused {
   std::string why;
-  /// True if the only reason is that another job has the name: the client may try another name.
+  /// True if the only reason is that another job has the same name: the client may try another.
   bool is_name_taken = false;
   static constexpr auto fields(auto& m) { return std::tie(m.why, m.is_name_taken); }
 };
@@ -151,9 +152,11 @@ struct JobStarted {
 struct DrawStatus {
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
-  std::uint64_t drawn = 0;
+  std::uint64_t times_drawn = 0;
   barrier::TunedSum tuned = {};
-  static constexpr auto fields(auto& m) { return std::tie(m.draws, m.passes, m.drawn, m.tuned); }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.draws, m.passes, m.times_drawn, m.tuned);
+  }
 };
 /// The state and progress of one member of a job (actor::MemberReport, which explains the fields).
 struct MemberStatus {
@@ -172,14 +175,14 @@ struct MemberStatus {
   /// True if no update of the member's worker is in flight.
   bool is_paused = false;
   /// The number of ranges of which the member holds every acknowledged update.
-  std::uint32_t held = 0;
+  std::uint32_t ranges_held = 0;
   core::DealProgress deal = {};
   std::uint64_t updates = 0;
   core::CopyHash copy_hash = {};
   static constexpr auto fields(auto& m) {
     return std::tie(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns,
-                    m.active_ns, m.loss_sum, m.loss_count, m.draws, m.reads, m.is_paused, m.held,
-                    m.deal, m.updates, m.copy_hash);
+                    m.active_ns, m.loss_sum, m.loss_count, m.draws, m.reads, m.is_paused,
+                    m.ranges_held, m.deal, m.updates, m.copy_hash);
   }
 };
 /// The updates that one incarnation of a worker has made.
@@ -215,10 +218,11 @@ struct JobStatus {
   std::string blocked_reason = {};
   /// Why this node has given up the job; empty if it has not.
   std::string give_up_reason = {};
-  /// The job's state, known here: `done` or `stopped` once workers here are asked to stop.
+  /// The job's state, as far as this node knows: `done` or `stopped` once the workers on this node
+  /// are asked to stop.
   JobState state = JobState::running;
-  /// When the job began or, before that, was accepted, by this node's clock: ms since 1970, UTC.
-  std::int64_t started_at_ms = 0;
+  /// The time in ms since the job began or, until it has begun, since it was accepted.
+  std::uint64_t age_ms = 0;
   /// The number of steps after which each worker is done; 0 if steps do not end the job.
   core::Step steps_total = 0;
   /// The steps that each worker makes in one pass over the training data; 0 if not known yet.
@@ -233,7 +237,7 @@ struct JobStatus {
   JobCounts counts = {};
   static constexpr auto fields(auto& m) {
     return std::tie(m.job, m.settings, m.local_members, m.configuration, m.last_step_ms, m.client,
-                    m.blocked_reason, m.give_up_reason, m.started_at_ms, m.steps_total,
+                    m.blocked_reason, m.give_up_reason, m.age_ms, m.steps_total,
                     m.steps_per_data_epoch, m.time_limit_ms, m.updates_per_s, m.loss, m.loss_count,
                     m.state, m.counts);
   }
@@ -271,7 +275,9 @@ struct JobRecord {
   std::uint64_t updates_before = 0;
   /// The updates of all workers, as far as this node knows.
   std::vector<WorkerUpdates> workers = {};
+  /// The highest step of a worker on this node.
   core::Step step_max = 0;
+  /// As JobStatus::steps_total.
   core::Step steps_total = 0;
 
   static constexpr auto fields(auto& m) {

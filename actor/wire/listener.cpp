@@ -74,14 +74,15 @@ std::string address_of(int descriptor) {
 Result<Listener> open_listener(const std::string& address) {
   constexpr std::string_view scheme = "tcp://";
   const auto colon = address.rfind(':');
-  if (!address.starts_with(scheme) || colon < scheme.size()) return Error{"it is not an address"};
+  if (!address.starts_with(scheme) || colon < scheme.size())
+    return Error{"the text is not an address"};
   std::string host = address.substr(scheme.size(), colon - scheme.size());
   std::string port = address.substr(colon + 1);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   const bool is_every_interface = host == "*";
   if (is_every_interface) host.clear();
   if (port == "*") port = "0";
-  Error fault{"it is not an address"};
+  Error fault{"the text is not an address"};
   // For host `*`, tries an IPv6 socket first, which accepts IPv4 too, and then, because the system
   // may lack IPv6, an IPv4 socket.
   for (const int family : {is_every_interface ? AF_INET6 : AF_UNSPEC, AF_INET}) {

@@ -54,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedLine{"ArrayAsLibsvm",
                     "train --data libsvm:x.npy",
                     {{"x.npy", four_rows}},
-                    {"'x.npy' is no text, as libsvm: reads; valid: npy:x.npy,LABELS"}},
+                    {"'x.npy' is not a text file, but libsvm: reads only text files; valid: "
+                     "npy:x.npy,LABELS"}},
         RefusedLine{"BareArray",
                     "train --data x.npy",
                     {{"x.npy", four_rows}},

@@ -58,6 +58,11 @@ INSTANTIATE_TEST_SUITE_P(
             "train --data digits:n=300 --batch 1 --model net:n.toml",
             {{"n.toml", "layers = \"dense 4; batch-norm; dense 10\"\n"}},
             {"--batch: layer2.batch-norm: one sample has no variance; valid: 2 or more samples"}},
+        RefusedLine{
+            "OneSampleAloneInTheLargerOfTwoBatches",
+            "train --data digits:n=1026 --holdout 0.5 --workers 2 --batch 257 --model net:n.toml",
+            {{"n.toml", "layers = \"dense 4; batch-norm; dense 10\"\n"}},
+            {"--batch: layer2.batch-norm: 257 samples are computed 256 at a time"}},
         RefusedLine{"OneSampleOfSomeWorkersAtABatchNorm",
                     "train --data digits:n=13 --holdout 0.3 --workers 5 --model net:n.toml",
                     {{"n.toml", "layers = \"dense 4; batch-norm; dense 10\"\n"}},
@@ -139,7 +144,8 @@ INSTANTIATE_TEST_SUITE_P(
     Nets, BadFile,
     testing::Values(
         RefusedLine{"Missing", train_net, {}, {"--model: n.toml: no such file"}},
-        RefusedLine{"NoToml", train_net, {{"n.toml", "layers = [\n"}}, {"n.toml:", "is no TOML"}},
+        RefusedLine{
+            "NoToml", train_net, {{"n.toml", "layers = [\n"}}, {"n.toml:", "is not valid TOML"}},
         RefusedLine{"UnknownKey",
                     train_net,
                     {{"n.toml", "inptu = \"28x28x1\"\n"}},

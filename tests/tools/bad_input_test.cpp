@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--batch: dynamic: total=0 ", ">= 1"}},
         BadLine{"DynamicBatchWithoutTotal",
                 "train --batch dynamic",
-                {"--batch: 'dynamic' is no batch", "dynamic:total=N with N >= 1"}},
+                {"--batch: 'dynamic' is not a batch", "dynamic:total=N with N >= 1"}},
         BadLine{"DynamicBatchOfNoNumber",
                 "train --batch dynamic:total=many",
                 {"--batch: dynamic: total=many ", ">= 1"}},
@@ -223,8 +223,9 @@ INSTANTIATE_TEST_SUITE_P(
             "StragglersNone",
             "train --straggler 5%:4x",
             {"--straggler: ", "5%:4x", "of 4 workers rounds to none", "valid: 12.5%:4x", "1:4x"}},
-        BadLine{
-            "Goal", "train --until accuracy", {"--until: 'accuracy' is no goal", "accuracy=0.95"}},
+        BadLine{"Goal",
+                "train --until accuracy",
+                {"--until: 'accuracy' is not a goal", "accuracy=0.95"}},
         BadLine{"Model",
                 "train --data digits:n=300 --model softmx",
                 {"--model: unknown model 'softmx'", "did you mean 'softmax'?"}},
@@ -242,7 +243,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--test: nope: no such file"}},
         BadLine{"Holdout",
                 "train --holdout 1",
-                {"--holdout: '1' is no share of the rows; valid: above 0 and below 1, as 0.2"}}),
+                {"--holdout: '1' is not a share of the rows; valid: above 0 and below 1, as 0.2"}}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(

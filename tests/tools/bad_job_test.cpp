@@ -179,8 +179,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "train job.toml",
                 {"starling: job.toml:1: workers: is given twice; valid: once\n"},
                 "sim = {workers = 1, workers = 2}\n"},
-        BadLine{"NoToml", "train job.toml", {"job.toml:1: is no TOML"}, "workers = \n"},
-        BadLine{"Binary", "train job.toml", {"job.toml:1: is no TOML"}, "\x7f\x45LF\x01\x02"},
+        BadLine{"NoToml", "train job.toml", {"job.toml:1: is not valid TOML"}, "workers = \n"},
+        BadLine{
+            "Binary", "train job.toml", {"job.toml:1: is not valid TOML"}, "\x7f\x45LF\x01\x02"},
         BadLine{"Section",
                 "train job.toml",
                 {"job.toml:1: unknown key 'train'"},

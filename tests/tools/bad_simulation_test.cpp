@@ -250,8 +250,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"NoOut", "chaos --out ''", {"--out: is empty; valid: a value\n"}},
         BadLine{
             "Backwards", "chaos --seeds 10..1", {"'10..1' ends before it begins; valid: 1..10"}},
-        BadLine{
-            "Range", "chaos --seeds 1-5", {"--seeds: '1-5' is no range of seeds; valid: 1..1000"}},
+        BadLine{"Range",
+                "chaos --seeds 1-5",
+                {"--seeds: '1-5' is not a range of seeds; valid: 1..1000"}},
         BadLine{
             "Twice", "chaos --seeds 1..5 --seeds 2..6", {"--seeds: is given twice; valid: once\n"}},
         BadLine{"Threads", "chaos --threads abc", {"--threads: 'abc' must be a whole number >= 1"}},

@@ -162,7 +162,8 @@ TEST(Hints, NameAValidAlternative) {
     std::vector<std::string> error_parts;
   };
   for (const Case& bad : std::vector<Case>{
-           {"train bare.toml", {"bare.toml:1: is no TOML", "text stands in quotes, as in barrier"}},
+           {"train bare.toml",
+            {"bare.toml:1: is not valid TOML", "text stands in quotes, as in barrier"}},
            {"train scale.toml", {"scale.toml:1: scale: 'big' is not a scaling method"}},
            {"train --scale maxmin",
             {"--scale: 'maxmin' is not a scaling method", "none, standard, minmax"}},

@@ -24,7 +24,7 @@
 namespace starling::program {
 namespace {
 
-/// A node sends the first lines in one message.
+/// The most bytes of the first lines of the result, because a node sends them in one message.
 constexpr std::size_t first_lines_bytes_max = std::size_t{4} << 20U;
 
 /// The settings that nodes receive, besides the flow's own options.
@@ -118,7 +118,8 @@ Result<void> check_output(const std::string& output) {
   std::error_code fault;
   if (!std::filesystem::is_directory(parent, fault) || ::access(parent.c_str(), W_OK) != 0)
     return Error{output + ": no folder can be made in " + quote(parent) +
-                 "; valid: a folder in one that exists on each node and that it may write to"}
+                 "; valid: a new folder in a folder that exists on each node and in which each "
+                 "node may write"}
         .within("--output");
   return {};
 }
@@ -144,7 +145,8 @@ Result<wire::FlowResult> run_member(const SubmittedFlow& flow, const std::string
   return result;
 }
 
-/// Has no state that a job changes, because a submission may make several jobs of one object.
+/// A flow that a node has prepared. No job changes the object, because the node may make several
+/// jobs from it.
 class PreparedFlow final : public actor::PreparedJob {
  public:
   PreparedFlow(SubmittedFlow flow, std::string token, std::uint64_t fingerprint)

@@ -18,17 +18,17 @@
 namespace starling::program {
 namespace {
 
-/// Returns a hash of the training data and of the test data, over which any node of a job may be
-/// asked to evaluate its model.
+/// Returns a hash of the training data and of the test data. A client may ask any node of the job
+/// to evaluate the model on either.
 std::uint64_t data_fingerprint_of(const PreparedRun& prepared) {
-  // The notes have the hash of a table, which takes a pass over all data.
+  // If the data is a table, the notes have its hash, which takes a pass over all data to compute.
   const auto& known = prepared.notes.train_hash;
   const std::uint64_t hash = known ? *known : program::fingerprint(prepared.data.train);
   return prepared.data.test ? mix(hash ^ mix(program::fingerprint(*prepared.data.test))) : hash;
 }
 
-/// Returns a hash of the data, whose hash is `data`, the resumed state, the model and the number of
-/// steps. The settings of a job may leave the last two to defaults.
+/// Returns a hash of the data, the resumed state, the model and the number of steps. `data` is the
+/// hash of the data. The settings of a job may leave the last two to defaults.
 std::uint64_t fingerprint_of(const PreparedRun& prepared, std::uint64_t data) {
   std::uint64_t hash = data ^ program::fingerprint(prepared.resolved.options.resume);
   for (const char c : prepared.resolved.model) hash = mix(hash ^ static_cast<unsigned char>(c));
@@ -42,7 +42,6 @@ class PreparedTraining final : public actor::PreparedJob {
       : prepared_(std::move(prepared)),
         data_fingerprint_(data_fingerprint_of(prepared_)),
         fingerprint_(fingerprint_of(prepared_, data_fingerprint_)),
-        notes_(write_job_notes(prepared_)),
         layout_(prepared_.model->layout(options())) {}
 
   [[nodiscard]] const actor::JobOptions& options() const override {
@@ -62,8 +61,11 @@ class PreparedTraining final : public actor::PreparedJob {
   [[nodiscard]] Result<void> check_memory(std::size_t nodes) const override {
     return check_memory_of_node(*prepared_.model, prepared_.resolved.options, nodes);
   }
-  /// Draws the model's initial values now, because that takes long, and make_local_job() must not.
+  /// Draws the model's initial values now, because that takes long, and make_local_job() must not
+  /// take long. Writes the notes first: for the names of metrics, they compute with a model, for
+  /// which there is memory, as check_memory() has found.
   [[nodiscard]] Result<void> make_initial_values() const override {
+    notes_ = write_job_notes(prepared_);
     auto states = prepared_.model->initial_state(prepared_.data.train, prepared_.resolved.options);
     if (!states) return std::move(states).error();
     prepared_.resolved.options.resume = *std::move(states);
@@ -124,7 +126,8 @@ class PreparedTraining final : public actor::PreparedJob {
   mutable PreparedRun prepared_;
   std::uint64_t data_fingerprint_;
   std::uint64_t fingerprint_;
-  std::string notes_;
+  /// Written by make_initial_values().
+  mutable std::string notes_;
   core::Layout layout_;
 };
 

@@ -59,7 +59,7 @@ Result<Host> parse_host(const std::string& line) {
 }
 
 /// Reads a hosts file: one host per line, `#` begins a comment. Returns an Error if two hosts have
-/// the same name or address, or if there is none.
+/// the same name or address, or if the file names no host.
 Result<std::vector<Host>> read_hosts(const std::string& path) {
   std::ifstream file{path};
   if (!file) return Error{path + ": " + std::strerror(errno)};
@@ -144,10 +144,10 @@ std::string start_script(const LaunchOptions& options, const Host& host, const H
 
 /// Returns a shell script that sends SIGTERM to the node of `host`, waits up to 10 s until it has
 /// ended, and removes the pid file. The script knows the node by the command line of the process in
-/// the pid file. If another process has that number now, the script does not touch it, nor the pid
-/// file. If there is no such process, it has no command line, and the node had ended. Unlike
-/// `kill -0`, the command line also shows that a process runs to which this user may not send
-/// signals, and that one has ended for which its parent has not waited.
+/// the pid file. If another process has that number now, the script touches neither this process
+/// nor the pid file. If no process has that number, the command line is empty, and the node had
+/// ended before. Unlike `kill -0`, the command line also shows that a process runs if this user may
+/// not send signals to it, and that a zombie process has ended.
 std::string stop_script(const LaunchOptions& options, const Host& host) {
   const std::string pid = quoted_for_shell(with_name(options.pid_file, host.name));
   return "p=$(cat " + pid + " 2>/dev/null) || exit 3; " + case_of_node(host) + ";; '') rm -f " +
@@ -232,7 +232,9 @@ Result<int> launch_command(const Settings& settings) {
   if (options.hosts_file.empty())
     return Error{"--hosts: is missing: a file with a line [USER@]HOST[:PORT] [NAME] for each node"};
   if (options.insecure && !options.key_file.empty())
-    return Error{"--insecure: nodes with key files accept only others with one; valid: either"};
+    return Error{
+        "--insecure: nodes with key files accept only nodes and clients with key files; valid: "
+        "either option alone"};
   auto hosts = read_hosts(options.hosts_file);
   if (!hosts) return std::move(hosts).error().within(location_of(settings, "hosts"));
   if (options.must_stop) return stop_all(options, *hosts);

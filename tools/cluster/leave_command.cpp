@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 constexpr auto reply_timeout = 5s;
 /// Longer than the 30 s for which a node hands over at most.
 constexpr auto leave_timeout = 35s;
+/// Longer than the time that a node takes to end once it has left.
+constexpr auto end_timeout = 2s;
 
 /// Returns the state of the node that was asked to leave, as the first other live node that answers
 /// knows it. If no other node answers, the leaving node counts as left once it no longer answers.
@@ -71,6 +73,12 @@ Result<int> leave_command(const Settings& settings) {
                 " did not leave in order: the other nodes declared it dead, and go on without it");
     return job_failed;
   }
+  // The node's process listens until its jobs have ended. A node that is started there next needs
+  // the port.
+  const auto end_deadline = std::chrono::steady_clock::now() + end_timeout;
+  while (accepts_connections(wire::without_key(node->self.address)) &&
+         std::chrono::steady_clock::now() < end_deadline)
+    std::this_thread::sleep_for(20ms);
   return write_stdout(node->self.name + " has left\n", done);
 }
 

@@ -39,9 +39,9 @@ class LogReader {
   LogReader(Access& access, std::string node_name)
       : access_(access), node_name_(std::move(node_name)) {}
 
-  /// Returns the lines since the last call, sorted by the times that the nodes gave them. Prints
-  /// the names of the nodes that have not answered, unless they did not answer the last call
-  /// either. Returns an Error if the seed node does not answer, or if no live node is called
+  /// Returns the lines since the call before, sorted by the times that the nodes gave them. If a
+  /// node does not answer several calls in a row, prints its name at the first of them only.
+  /// Returns an Error if the node of `--to` does not answer, or if no live node is called
   /// `node_name`.
   [[nodiscard]] Result<std::vector<NodeLine>> read() {
     auto snapshot = take_snapshot(access_, SnapshotScope::seed_node);
@@ -53,7 +53,7 @@ class LogReader {
         nodes.push_back(node);
     if (nodes.empty())
       return Error{"'" + node_name_ +
-                   "' is no node that runs; valid: " + snapshot->names_without({})};
+                   "' is not a running node; valid: " + snapshot->names_without({})};
     std::vector<NodeLine> lines = read(std::move(nodes));
     std::ranges::stable_sort(lines, {}, [](const NodeLine& line) { return line.line.time_us; });
     return lines;
@@ -62,7 +62,8 @@ class LogReader {
   [[nodiscard]] bool has_silent_nodes() const { return !silent_.empty(); }
 
  private:
-  /// Asks all `nodes` at once for their lines since the last call, and again those that have more.
+  /// Asks all `nodes` at once for their lines since the last call, and asks again the nodes that
+  /// have more.
   std::vector<NodeLine> read(std::vector<core::NodeRecord> nodes) {
     std::vector<NodeLine> lines;
     std::map<wire::NodeId, std::size_t> counts;
@@ -71,6 +72,7 @@ class LogReader {
       std::vector<std::pair<std::string, wire::RequestBody>> requests;
       for (const core::NodeRecord& node : nodes)
         requests.emplace_back(node.address, wire::GetLog{next_lines_[node.id]});
+      // A grace as long as the timeout: the first reply shortens the wait for no other node.
       const auto replies = access_.client->ask_each(requests, log_timeout, log_timeout);
       std::vector<core::NodeRecord> unread;
       for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -127,7 +129,7 @@ Result<std::string> find_job_name(Access& access, const Settings& settings,
   return candidates[*chosen].name;
 }
 
-/// Returns the lines about the job of that name as text; all lines if `job` is empty.
+/// Returns as text the lines about the job whose name is `job`; all lines if `job` is empty.
 std::string text_of(const std::vector<NodeLine>& lines, const std::string& job) {
   std::string text;
   for (const auto& [line, node] : lines)
@@ -157,7 +159,7 @@ Result<int> logs_command(const Settings& settings) {
   LogReader reader{*access, text_of(settings, "node")};
   const bool follows = !text_of(settings, "follow").empty();
   std::optional<GracefulStop> graceful_stop;
-  if (follows) graceful_stop.emplace(nullptr);
+  if (follows) graceful_stop.emplace(nullptr);  // prints no message at Ctrl-C
   std::optional<std::string> job;
   while (true) {
     const auto lines = reader.read();
@@ -173,7 +175,7 @@ Result<int> logs_command(const Settings& settings) {
     }
     auto code = write_stdout(text_of(*lines, *job), done);
     if (!code || *code != done) return code;
-    // The user asked for the lines of one node, which has not answered.
+    // True if the user asked for the lines of one node, and this node has not answered.
     const bool is_failed = reader.has_silent_nodes() && !text_of(settings, "node").empty();
     if (!follows) return is_failed ? job_failed : done;
     if (wait_for_interrupt_until(std::chrono::steady_clock::now() + follow_interval)) return done;

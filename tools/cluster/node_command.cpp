@@ -87,8 +87,8 @@ class RevocationKeeper {
     received_.revocations.insert(received_.revocations.end(), added.begin(), added.end());
     if (const auto written = write_received_revocations(key_file_, received_); !written)
       print_error(written.error().message +
-                  ": after its next start this node does not know who is revoked until another "
-                  "node tells it");
+                  ": after its next start this node does not know which certificates are revoked "
+                  "until another node sends the list");
   }
 
  private:
@@ -199,11 +199,11 @@ Result<void> set_fabric(const Settings& settings, security::EndpointOptions& net
     if (auto usable = fabric::check(*provider); !usable)
       return std::move(usable).error().within(location);
     network.fabric.provider = *provider;
-    if (*provider == fabric::Provider::shm) fabric::permit_writers();
+    if (*provider == fabric::Provider::shm) fabric::permit_memory_access();
   }
   if (may_leave_host && (text == "none" || text == "shm"))
-    return Error{location_of(settings, "insecure-fabric") + ": with --fabric " + text +
-                 " no tensor leaves the host so; valid: with --fabric tcp or verbs"};
+    return Error{location_of(settings, "insecure-fabric") + ": has no effect with --fabric " +
+                 text + ", by which no tensor leaves the host; valid: with --fabric tcp or verbs"};
   network.fabric.may_leave_host = may_leave_host;
   return {};
 }
@@ -242,7 +242,8 @@ Result<actor::ClusterOptions> make_options(const Settings& settings) {
   }
   if (is_insecure && options.network.secrets)
     return Error{location_of(settings, "insecure") +
-                 ": a node with a key file accepts only others with one; valid: either"};
+                 ": a node with a key file accepts only nodes and clients with key files; valid: "
+                 "either option alone"};
   const std::string& listen = options.network.listen;
   if (!is_loopback(listen) && !is_insecure && !options.network.secrets)
     return Error{location_of(settings, "listen") + ": " + listen +
@@ -301,7 +302,8 @@ const std::vector<KeyDescription>& node_options() {
       {"insecure", ValueType::flag, "",
        "without encryption: other machines may reach it, and it accepts any connection", "Options"},
       {"fabric", ValueType::text, "PROVIDER",
-       "one-sided tensors among nodes with the same: shm (one host), tcp, verbs, none [none]",
+       "write tensors into the memory of nodes with the same PROVIDER: shm (one host), tcp, verbs, "
+       "none [none]",
        "Options"},
       {"insecure-fabric", ValueType::flag, "",
        "tensors of --fabric may go to other hosts, without encryption", "Options"},

@@ -91,7 +91,9 @@ std::string configuration_line(const JobSnapshot& job) {
 std::string stage_lines(const JobSnapshot& job) {
   if (!job.is_flow() || !job.stages.has_begun()) return {};
   std::string text;
-  if (const auto stage = job.stages.running(job.nodes())) text = "  " + print(*stage) + "\n";
+  const bool is_running = job.state() == wire::JobState::running;
+  if (const auto stage = job.stages.running(job.nodes()); is_running && stage)
+    text = "  " + print(*stage) + "\n";
   return text + "  " + print(job.stages.recomputed_parts()) + "\n";
 }
 
@@ -109,11 +111,12 @@ std::string text_of(const ClusterSnapshot& snapshot, const JobSnapshot& job) {
     // A server or the coordinator makes no steps, and so counts as done from the beginning.
     const bool only_serves =
         !job.is_flow() && known != nullptr && !known->works && state_of(status) == "done";
-    text += fmt::format("  member {}: {}{}, on {}{}{}\n", id,
-                        job.is_flow() || only_serves ? "" : fmt::format("step {}, ", status.step),
-                        only_serves ? "has no worker" : state_of(status), member.node,
-                        status.held > 0 ? ", holds " + print_count(status.held, "range") : "",
-                        status.why.empty() ? "" : ": " + status.why);
+    text += fmt::format(
+        "  member {}: {}{}, on {}{}{}\n", id,
+        job.is_flow() || only_serves ? "" : fmt::format("step {}, ", status.step),
+        only_serves ? "has no worker" : state_of(status), member.node,
+        status.ranges_held > 0 ? ", holds " + print_count(status.ranges_held, "range") : "",
+        status.why.empty() ? "" : ": " + status.why);
   }
   return text;
 }
@@ -150,7 +153,8 @@ void add_flow(nlohmann::ordered_json& json, const JobSnapshot& job) {
   flow["workers"] = job.configuration
                         ? std::ranges::count_if(job.configuration->members, &core::Member::works)
                         : 0;
-  if (const auto stage = job.stages.running(job.nodes()))
+  const bool is_running = job.state() == wire::JobState::running;
+  if (const auto stage = job.stages.running(job.nodes()); is_running && stage)
     flow["stage"] = {{"action", stage->action},
                      {"number", stage->number},
                      {"stages", stage->stages},
@@ -223,13 +227,13 @@ nlohmann::ordered_json json_of(wire::JobId id, const ClusterSnapshot& snapshot) 
       entry["works"] = known != nullptr && known->works;
     } else {
       entry["step"] = status.step;
-      entry["ranges_held"] = status.held;
+      entry["ranges_held"] = status.ranges_held;
       entry["samples"] = status.samples;
       entry["waited_s"] = static_cast<double>(status.waited_ns) / 1e9;
       entry["active_s"] = static_cast<double>(status.active_ns) / 1e9;
       entry["draws"] = status.draws.draws;
       entry["passes"] = status.draws.passes;
-      entry["drawn"] = status.draws.drawn;
+      entry["drawn"] = status.draws.times_drawn;
     }
     json["members"].push_back(std::move(entry));
   }

@@ -18,11 +18,13 @@ using namespace std::chrono_literals;
 wire::RequestBody request_for(wire::JobId id, const JobSnapshot& job, bool must_drop) {
   const wire::JobState state = job.state();
   const bool is_preparing = state == wire::JobState::preparing;
+  const std::string why = must_drop ? "dropped by `stop --drop`" : "stopped";
   if (!is_preparing && !must_drop) return wire::StopJob{id};
-  if (!is_preparing && state != wire::JobState::running)
+  if (state == wire::JobState::failed)
     return wire::CloseJob{id, wire::JobSummary{state, job.failure_reason()}};
-  return wire::CloseJob{id, wire::JobSummary{wire::JobState::stopped,
-                                             must_drop ? "dropped by `stop --drop`" : "stopped"}};
+  if (!is_preparing && state != wire::JobState::running)
+    return wire::CloseJob{id, wire::JobSummary{state, why}};
+  return wire::CloseJob{id, wire::JobSummary{wire::JobState::stopped, why}};
 }
 
 /// Returns the names of the live nodes that have not reported their status.
@@ -39,7 +41,7 @@ const std::vector<KeyDescription>& stop_options() {
     std::vector<KeyDescription> all = connection_options("Options");
     all.push_back(job_key("Options"));
     all.push_back({"drop", ValueType::flag, "",
-                   "drop its model too, of a job that no program follows any more", "Options"});
+                   "also drop the model of a job that no program follows any more", "Options"});
     return all;
   }();
   return keys;
@@ -90,6 +92,11 @@ Result<int> stop_command(const Settings& settings) {
   const std::string message =
       must_drop    ? ": dropped\n"
       : !has_begun ? ": stopped before it began\n"
+      : job.state() == wire::JobState::failed
+          ? ": has failed (" + job.failure_reason() +
+                (job.is_flow() ? "); its other members end"
+                               : "); the workers that go on end after their current steps") +
+                "; `stop --drop` drops it\n"
       : job.is_flow()
           ? ": its members end; the nodes keep it until the program that follows it, or `attach`, "
             "or `stop --drop` drops it\n"

@@ -169,14 +169,14 @@ Result<int> begin_detached(Access& access, const JobTarget& target, const Settin
   return begun->code;
 }
 
-/// Returns an Error if there is a checkpoint of another number of updates here than the one from
-/// which the nodes have resumed the job: a checkpoint of the job would replace the one here.
+/// Returns an Error if the checkpoint of --resume has another number of updates here than on the
+/// nodes, because a checkpoint of the job would replace the one here.
 Result<void> check_resumed(const Job& job, const ResolvedJob& resolved) {
   const auto updates = job.resume.empty() ? std::nullopt : updates_in(job.resume);
   if (!updates || *updates == resolved.updates_before) return {};
-  return Error{"--resume: " + job.resume + ": holds another checkpoint on the nodes, after " +
-               print_count(resolved.updates_before, "update") + ", than here, after " +
-               print_count(*updates, "update") + "; valid: the same file on all"};
+  return Error{"--resume: " + job.resume + ": holds a checkpoint after " +
+               print_count(resolved.updates_before, "update") + " on the nodes, but one after " +
+               print_count(*updates, "update") + " here; valid: the same file on all machines"};
 }
 
 /// Waits until a job has begun, because nodes send no notes on it before.
@@ -351,8 +351,8 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
       "): " + progress_text(seen, utc_now_us() / 1000));
   auto known = from_wire(seen.settings);
   if (!known) return std::move(known).error();
-  // The nodes alone read these files. A follower starts no own actors, and its program may not have
-  // them.
+  // Only the nodes read these files. Only the nodes start the user's own actors (`actors`), which
+  // this program may lack.
   const bool is_resumed = !location_of(*known, "resume").empty();
   const std::vector<FileUse> read_by_nodes{{"the job's init", text_of(*known, "init")}};
   std::erase_if(*known, [](const Setting& setting) {

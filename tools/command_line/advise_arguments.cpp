@@ -13,8 +13,8 @@ const std::vector<KeyDescription>& advise_keys() {
   static const std::vector<KeyDescription> all = [] {
     std::vector<KeyDescription> keys{
         {"barrier", ValueType::texts, "BARRIER",
-         "a barrier to compare; repeatable, the strictest first [those of the map that the workers "
-         "can run]",
+         "a barrier to compare; repeatable, the strictest first [those of `repro barriers` that "
+         "the workers can run]",
          "Options"},
         {"mode", ValueType::text, "MODE",
          "central | hybrid | peer: who keeps the steps [central]; barriers over all workers need "

@@ -151,7 +151,7 @@ Error usage_error(const CLI::ParseError& fault) {
                (is_repeated ? "is given twice; valid: once" : needs_value_text)};
 }
 
-/// Makes all commands of `app`, and their commands, refuse a flag that stands where a value is
+/// Makes all commands of `app`, and their subcommands, refuse a flag that stands where a value is
 /// expected.
 void refuse_flags_as_values(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) {
@@ -249,7 +249,7 @@ class CommandLine {
     const CLI::App& chosen = *program_.get_subcommands()[0];
     if (const auto extras = program_.remaining(); !extras.empty())
       return Error{"'" + extras[0] + "' before '" + chosen.get_name() +
-                   "' is no command; valid: " + program_name() + " " + chosen.get_name() +
+                   "' is not a command; valid: " + program_name() + " " + chosen.get_name() +
                    " ..., `" + program_name() + " help` lists the commands"};
     for (const Command* command : std::initializer_list<const Command*>{
              &train_.command(),   &node_.command(),     &submit_.command(),

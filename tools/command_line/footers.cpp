@@ -50,7 +50,7 @@ std::string twin_footer(const Registry& registry) {
          "\nRuns the job, then simulates it with its delay as the time of a step, and compares.\n"
          "The simulation ends as the job did: after all steps, or after the same time. Each "
          "number\nmeasured in the job must lie between the 0.5 % and the 99.5 % quantile of the\n"
-         "simulations, widened by 5 %; that of the share of waiting by one point at least.\n"
+         "simulations, widened by 5 % (the share of waiting: by at least 1 percentage point).\n"
          "Flags override the job file; no files are written.\n"
          "Exit codes: 0 as simulated, 1 not as simulated, or the job failed, 2 bad input, "
          "130 interrupted.";

@@ -63,8 +63,8 @@ Result<int> barriers_command(const Registry& registry) {
 Result<int> models_command(const Registry& registry) {
   return write_stdout(
       "The models that can be trained. Written --model MODEL.\n\n" + models_list(registry) +
-          "\nComputed on the CPU; nets of float32, the last ones, also on a CUDA device: "
-          "--device cuda:0\nor auto.\n",
+          "\nModels are computed on the CPU; nets, which end the list, also on a CUDA device in "
+          "float32:\n--device cuda:0 or auto.\n",
       done);
 }
 

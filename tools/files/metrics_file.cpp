@@ -64,7 +64,11 @@ Result<MetricsFile> MetricsFile::open(const std::string& path, bool keeps_conten
   if (path.empty()) return metrics;
   const int fd = open_file(path, keeps_content);
   metrics.file_.reset(fd < 0 ? nullptr : ::fdopen(fd, "w"));
-  if (!metrics.file_) return Error{path + ": cannot be written: " + std::strerror(errno)};
+  if (!metrics.file_) {
+    Error error{path + ": cannot be written: " + std::strerror(errno)};
+    if (fd >= 0) ::close(fd);
+    return error;
+  }
   std::setvbuf(metrics.file_.get(), nullptr, _IONBF, 0);
   struct stat info {};
   if (::fstat(fd, &info) != 0 || is_stream(info))

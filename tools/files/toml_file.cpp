@@ -74,7 +74,7 @@ Error syntax_error(std::string_view content, const std::string& path,
     return Error{location + duplicate};
   const std::string why{error.description()};
   const bool is_unquoted_text = why.find("could not determine value type") != std::string::npos;
-  return Error{location + "is no TOML: " + why +
+  return Error{location + "is not valid TOML: " + why +
                (is_unquoted_text ? R"(; text stands in quotes, as in barrier = "bsp")" : "")};
 }
 

@@ -87,7 +87,7 @@ Result<Batch> parse_batch(std::string_view text) {
   if (auto done = reader.finish(); !done) return std::move(done).error();
   if (spec->name != "dynamic" || total == 0)
     return Error{"'" + std::string{text} +
-                 "' is no batch; valid: a whole number >= 1, or dynamic:total=N with N >= 1"};
+                 "' is not a batch; valid: a whole number >= 1, or dynamic:total=N with N >= 1"};
   return Batch{total, true};
 }
 

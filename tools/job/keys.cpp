@@ -85,7 +85,7 @@ Result<std::chrono::nanoseconds> read_wait_time(Text text) {
 Result<void> put_holdout(Job& job, Text text) {
   const auto share = parse_number(text);
   if (!share || !(*share > 0 && *share < 1))
-    return Error{"'" + text + "' is no share of the rows; valid: above 0 and below 1, as 0.2"};
+    return Error{"'" + text + "' is not a share of the rows; valid: above 0 and below 1, as 0.2"};
   job.data.holdout = *share;
   return {};
 }
@@ -212,7 +212,8 @@ std::vector<Key> model_keys() {
 
 std::vector<Key> limit_keys() {
   const std::string group =
-      "How long (the first limit ends the job) [10 epochs, 750 steps at least, linear 1500]";
+      "How long (the first limit ends the job) [10 epochs, at least 750 steps, 1500 for linear "
+      "models]";
   return {
       {{"epochs", ValueType::number, "X", "passes over the training data", group},
        [](In in) { return put(in.job.epochs, read_number(in.text, Zero::refused, 1e9)); }},
@@ -251,7 +252,8 @@ std::vector<Key> worker_keys() {
         group},
        [](In in) { return put_exchange(in.job, in.text); }},
       {{"cache", ValueType::flag, "",
-        "in central mode: a worker reads again only what is too old for the barrier, as ssp:s=4",
+        "in central mode: a worker reads again only what is too old for the barrier, such as "
+        "ssp:s=4",
         group},
        [](In in) { return put_flag(in.job.train.job.cache, in.text); }},
       {{"shards", ValueType::count, "N",

@@ -10,7 +10,7 @@ namespace starling::program {
 Result<Keep> parse_keep(std::string_view text) {
   if (text == "best") return Keep::best;
   if (text == "last") return Keep::last;
-  return Error{"'" + std::string{text} + "' is no model to keep; valid: best, last"};
+  return Error{"'" + std::string{text} + "' is not a model to keep; valid: best, last"};
 }
 
 std::string print(Keep keep) { return keep == Keep::best ? "best" : "last"; }

@@ -57,7 +57,7 @@ Result<void> check_evaluation_metric(const actor::Target& target) {
 
 Result<actor::Target> parse_target(std::string_view text) {
   const Error bad{"'" + std::string{text} +
-                  "' is no goal; valid: accuracy=0.95, loss=0.1, accuracy>=0.95, mse<=2"};
+                  "' is not a goal; valid: accuracy=0.95, loss=0.1, accuracy>=0.95, mse<=2"};
   const auto equals = text.rfind('=');  // a label may contain '=', as in recall:<=50K=0.8
   if (equals == std::string_view::npos || equals == 0) return bad;
   const char before = text[equals - 1];

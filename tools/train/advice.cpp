@@ -50,7 +50,8 @@ Baseline targets_baseline(const models::Table& train, const models::Table& test)
   return {{"mse", mean_squared_error(test)}, mean_squared_error(train) / 2};
 }
 
-/// Returns the loss at a step, interpolated between the evaluations before and after it.
+/// Returns the loss at a step, interpolated between the evaluations before and after it. Requires:
+/// `losses` has a point at `step` or later.
 double loss_at_step(const LossCurve& losses, double step) {
   const auto after =
       std::ranges::find_if(losses, [step](const auto& point) { return point.first >= step; });
@@ -100,7 +101,7 @@ std::string label_reading_hint(const std::string& source, const AnyData& data) {
   const auto other = other_task(source, data);
   const models::Table* table = data.table();
   if (!other || table == nullptr || !table->has_labels) return {};
-  return fmt::format("the labels are whole numbers, read as {}; as {} with {}",
+  return fmt::format("the labels are whole numbers, read as {}; to read them as {}: {}",
                      table->classes() > 0 ? "classes" : "real targets",
                      table->classes() > 0 ? "real targets" : "classes", other->source);
 }

@@ -196,7 +196,7 @@ std::string classes_text(const LoadedModel& loaded, const ClassificationMetrics&
   constexpr std::size_t classes_shown_max = 20;
   const std::size_t classes = metrics.precision.size();
   if (classes > classes_shown_max)
-    return fmt::format("  (metrics of {} classes: --json)\n", classes);
+    return fmt::format("  (for the metrics of {} classes, use --json)\n", classes);
   std::string text = fmt::format("\n  {:<12}{:>10}{:>10}   predicted as\n  {:<12}{:>10}{:>10}",
                                  "class", "precision", "recall", "", "", "");
   for (std::size_t c = 0; c < classes; ++c)
@@ -253,7 +253,7 @@ Result<Columns> columns_of(const LoadedModel& loaded, const EvaluateOptions& opt
   const std::string model = "model " + loaded.model->print();
   if (!scores)
     return Error{std::string{options.scores ? "--scores" : "--probabilities"} + ": " + model +
-                 " has no scores()"};
+                 " computes no scores; valid: a model with the function scores()"};
   if (options.scores) {
     for (std::size_t c = 0; c < scores->columns; ++c)
       columns.names.push_back("score_" + std::to_string(c));
@@ -265,8 +265,9 @@ Result<Columns> columns_of(const LoadedModel& loaded, const EvaluateOptions& opt
   }
   auto shares = probabilities(*scores);
   if (!shares)
-    return Error{"--probabilities: " + model +
-                 " has none; valid: logistic, softmax, a net of classes, or --scores"};
+    return Error{
+        "--probabilities: " + model +
+        " computes no probabilities; valid: logistic, softmax, a net of classes, or --scores"};
   const std::size_t classes = shares->size() / loaded.data.size();
   for (std::size_t c = 0; c < classes; ++c)
     columns.names.push_back("probability_" + prediction_text(loaded, static_cast<double>(c)));
@@ -319,7 +320,9 @@ Result<int> predict_command(const Registry& registry, const EvaluateOptions& opt
   const auto loaded = prepare(registry, options);
   if (!loaded) return loaded.error();
   const auto predictions = loaded->model->predict(loaded->weights, loaded->data);
-  if (!predictions) return Error{"model " + loaded->model->print() + " has no predict()"};
+  if (!predictions)
+    return Error{"model " + loaded->model->print() +
+                 " makes no predictions; valid: a model with the function predict()"};
   const auto columns = columns_of(*loaded, options);
   if (!columns) return columns.error();
   const std::string csv = csv_of(*loaded, *predictions, *columns);

@@ -142,7 +142,7 @@ template <class Point>
 std::string heading(const char* title, const ThinnedSeries<Point>& points) {
   return points.stride() == 1
              ? fmt::format("{} ({})", title, points.count())
-             : fmt::format("{} (one of {} of {})", title, points.stride(), points.count());
+             : fmt::format("{} ({}, one in {} listed)", title, points.count(), points.stride());
 }
 
 FoldedTable progress_table(const Curves& curves) {
@@ -210,7 +210,7 @@ constexpr const char* step_axis = "steps of a worker, mean";
 Plot loss_plot(const Curves& curves) {
   Plot plot{.name = "loss", .title = "Loss", .x = step_axis, .y = "mean loss of a sample"};
   plot.series.push_back(progress_series(
-      "training, since the line before", curves, [](const auto& p) { return p.step; },
+      "training, mean since the last progress line", curves, [](const auto& p) { return p.step; },
       [](const auto& p) { return p.loss; }));
   if (curves.evaluations().count() > 0) plot.series.push_back(test_series("test", curves, 0));
   plot.log_y = needs_log_axis(plot);

@@ -72,8 +72,8 @@ Result<void> check_labels(const StoredModel& stored, const models::Table& train)
                         labels.first_label == known.labelling.first_label;
   if (train.classes() == 0 || is_alike) return {};
   return Error{
-      fmt::format("{}: was trained on classes that {}, those of the data {}; valid: labels "
-                  "written alike",
+      fmt::format("{}: was trained on classes that {}, the classes of the data {}; valid: labels "
+                  "numbered alike",
                   stored.path, numbering_of(known.labelling), numbering_of(labels))};
 }
 
@@ -109,8 +109,8 @@ Result<void> check_shape(const StoredModel& stored, const models::Table& table) 
   }
   if (table.is_sparse() && table.first_index != known.first_index)
     return Error{
-        fmt::format("{}: was trained on features that count from {}, those of the data "
-                    "from {}; valid: base={}",
+        fmt::format("{}: was trained on features that count from {}, the features of the data "
+                    "count from {}; valid: base={}",
                     stored.path, known.first_index, table.first_index, known.first_index)};
   if (auto alike = check_columns(stored, table); !alike) return alike;
   return check_labels(stored, table);
@@ -118,8 +118,9 @@ Result<void> check_shape(const StoredModel& stored, const models::Table& table) 
 
 Result<void> check_init(const StoredModel& stored, const AnyModel& model, const AnyData& train) {
   if (model.print() != stored.notes.model)
-    return Error{fmt::format("{}: holds the model {}, not {}; valid: that one, or no model",
-                             stored.path, stored.notes.model, model.print())};
+    return Error{
+        fmt::format("{}: holds the model {}, not {}; valid: the model of the file, or no model",
+                    stored.path, stored.notes.model, model.print())};
   const models::Table* table = train.table();
   return table == nullptr ? Result<void>{} : check_shape(stored, *table);
 }

@@ -95,7 +95,9 @@ constexpr std::uint64_t extent_max = std::uint64_t{1} << 31U;
 models::Table read_shape(MetadataReader& reader) {
   const std::uint64_t features = reader.count("features");
   const std::uint64_t classes = reader.count("classes");
-  if (features > extent_max || classes > extent_max) reader.refuse("has an impossible shape");
+  if (features > extent_max || classes > extent_max)
+    reader.refuse("has " + std::to_string(features) + " features and " + std::to_string(classes) +
+                  " classes, more than 2^31");
   models::Table table = reader.flag("sparse")
                             ? models::Table{features, classes, models::Table::Sparse{}, {}}
                             : models::Table{features, classes, models::Table::Dense{}, {}};
@@ -103,24 +105,31 @@ models::Table read_shape(MetadataReader& reader) {
                      .first_label = static_cast<float>(reader.number("first_label")),
                      .is_signed = reader.flag("signed_labels")};
   if (reader.has("first_index")) table.first_index = reader.count("first_index");
-  if (table.first_index > 1) reader.refuse("has a first_index above 1");
+  if (table.first_index > 1)
+    reader.refuse("has a first_index of " + std::to_string(table.first_index) + ", not 0 or 1");
   if (reader.has("image")) table.image = reader.shape("image");
   if (!table.image.empty() && (table.image.size() != 3 || models::volume(table.image) != features))
-    reader.refuse("has an image that does not make its features");
+    reader.refuse("has an image of " + models::print_shape(table.image) + " for " +
+                  print_count(features, "feature"));
   // Files of versions without `scale` do not have these keys.
   if (reader.has("target_shift")) {
     table.labelling.shift = static_cast<float>(reader.number("target_shift"));
     table.labelling.divisor = static_cast<float>(reader.number("target_divisor"));
-    if (!(table.labelling.divisor > 0)) reader.refuse("has a target_divisor that is not above 0");
+    if (!(table.labelling.divisor > 0))
+      reader.refuse("has a target_divisor that is not above 0: " +
+                    print_number(static_cast<double>(table.labelling.divisor)));
   }
   if (reader.has("labels")) {
     table.labelling.names = reader.names("labels");
     if (table.labelling.names.size() != classes)
-      reader.refuse("does not have one label for each class");
+      reader.refuse("has " + print_count(table.labelling.names.size(), "label") + " for " +
+                    std::to_string(classes) + " classes");
   }
   if (reader.has("columns")) {
     auto encoding = reader.encoding("columns");
-    if (encoding.features() != features) reader.refuse("has columns that do not make its features");
+    if (encoding.features() != features)
+      reader.refuse("has columns that make " + print_count(encoding.features(), "feature") +
+                    ", not " + std::to_string(features));
     table.encoding = std::make_shared<const models::Encoding>(std::move(encoding));
   }
   return table;

@@ -89,7 +89,7 @@ void MemberCore::send_by_link(const MemberContext& context, MemberId to,
   LinkEffects effects;
   if (!link(to)->channel(traffic_class).send({context.now, effects}, std::move(peer_message)))
     fail(context, "the queue for member " + std::to_string(to) +
-                      " is full: it acknowledges no messages, but is not known to be dead");
+                      " is full: the member acknowledges no messages, but is not known to be dead");
   execute_link_effects(context, to, traffic_class, std::move(effects));
 }
 
@@ -119,7 +119,7 @@ void MemberCore::send_unreliable(const MemberContext& context, MemberId to,
       Dispatch{{options_.self.id, to, epoch, TrafficClass::control, std::move(packet)}});
 }
 
-/// Handles the request to join of a node that is not a member.
+/// Handles a request to join, whose sender need not be a member.
 void MemberCore::receive_join_request(const MemberContext& context, const Envelope& envelope,
                                       const Member& member) {
   const Incarnation incarnation = envelope.packet.from;

@@ -43,7 +43,7 @@ Result<void> check_compression(const models::Compression& compression, std::stri
     return refuse("the parameters are not float32", "dtype float32");
   const auto rows = std::ranges::find(parameters, true, &models::Parameter::row_sparse);
   if (rows != parameters.end())
-    return refuse("steps send only the rows of '" + rows->name + "' that they touch already",
+    return refuse("steps already send only the rows of '" + rows->name + "' that they touch",
                   "compression none");
   return {};
 }

@@ -10,8 +10,8 @@ Result<void> check_hand_ins(const barrier::Barrier& barrier, bool dynamic_batche
   const std::string name = "barrier " + barrier::print(barrier);
   if (dynamic_batches)
     return Error{name +
-                 ": hands in a part of a batch, which dynamic batches make small for slow workers "
-                 "already; valid: a batch of one size, as --batch 64, or barrier bsp"};
+                 ": hands in a part of a batch, but dynamic batches already give slow workers "
+                 "small batches; valid: a batch of one size, as --batch 64, or barrier bsp"};
   const auto buffer = std::ranges::find(parameters, false, &models::Parameter::trained);
   if (buffer != parameters.end())
     return Error{name + ": the model's '" + buffer->name +
@@ -30,7 +30,7 @@ Result<void> check_hand_ins_without_samples(const barrier::Barrier& barrier) {
 Result<void> check_needs_no_gradients(const barrier::Barrier& barrier) {
   if (barrier::moves_with_descent(barrier))
     return Error{"barrier " + barrier::print(barrier) +
-                 ": moves with the gradients of a loss, and this job's updates are no gradients; "
+                 ": moves with the gradients of a loss, and this job's updates are not gradients; "
                  "valid: tuned:waiting=5%, tuned:staleness=3, pssp:s=4,beta=2"};
   return check_hand_ins_without_samples(barrier);
 }

@@ -142,7 +142,7 @@ std::variant<Refusal, Value> Training::answer(const AskValue& question) {
   if (value) return *std::move(value);
   return Refusal{
       "range " + std::to_string(question.range) + ": " + name_of(self_) +
-      " does not own it, or it does not have these rows; valid: ascending row numbers, each once"};
+      " does not own it, or the range lacks these rows; valid: ascending row numbers, each once"};
 }
 
 }  // namespace starling::core

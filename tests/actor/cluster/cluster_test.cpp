@@ -247,6 +247,20 @@ TEST_F(Cluster, LetsOneOfTwoNodesLeave) {
   expect_exact_counts(model());
 }
 
+/// The third node joins the cluster but not the job, which has ended, so nobody can take ranges
+/// over.
+TEST_F(Cluster, LetsANodeLeaveAJobThatHasEndedAndThatNoOtherNodeJoins) {
+  add(2);
+  ASSERT_TRUE(submit(0, counting_settings("peer", "asp", "2", "5", "0")));
+  ASSERT_TRUE(wait_until([&] { return all_done(); }));
+  add();
+  ASSERT_TRUE(wait_until([&] { return live_others(*nodes_[1]) == 2; }));
+  const auto began = std::chrono::steady_clock::now();
+  nodes_[1]->leave(30s);
+  nodes_[1].reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 15s);
+}
+
 /// A node logs this error once, because many such frames may arrive.
 TEST(Node, LogsOnceThatItDropsFramesOfAnotherVersion) {
   std::mutex mutex;

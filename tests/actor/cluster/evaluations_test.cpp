@@ -163,8 +163,11 @@ TEST_F(EvaluationsTest, RefuseARequestThatWaitsWhenItsJobIsClosed) {
     evaluations_.forget(job_id);
     return true;
   });
-  EXPECT_EQ(reply.wait_for(std::chrono::milliseconds{500}), std::future_status::ready);
+  const bool is_refused =
+      reply.wait_for(std::chrono::milliseconds{500}) == std::future_status::ready;
   release.set_value();
+  ASSERT_TRUE(is_refused);
+  EXPECT_EQ(std::get<wire::Refused>(reply.get()).why, "the job was closed");
 }
 
 TEST(ClosedEvaluations, CountThoseThatHang) {

@@ -75,7 +75,7 @@ TEST(EngineMake, RefusesOptionsThatCannotWork) {
   EXPECT_EQ(refusal({.barrier = barrier::Barrier{barrier::Predicate{}}, .steps = 1}),
             "parameter engine: barrier predicate has no function; make it by Predicate::make");
   EXPECT_EQ(refusal({.steps = 1, .fetch_timeout = {}}),
-            "parameter engine: fetch_timeout=0ns: it must be above 0");
+            "parameter engine: fetch_timeout=0ns; valid: above 0 ns");
 }
 
 TEST(EngineMake, RefusesMissingHooks) {
@@ -84,7 +84,7 @@ TEST(EngineMake, RefusesMissingHooks) {
             "required");
   EXPECT_EQ(refusal({.stop_every = 0}, tensors(),
                     {.push = push_nothing, .stop = [](const auto&, const auto&) { return true; }}),
-            "parameter engine: stop_every=0: the hook stop is asked every 1 step or more");
+            "parameter engine: stop_every=0; valid: 1 step or more");
 }
 
 TEST(EngineMake, RefusesInvalidTensors) {
@@ -133,7 +133,7 @@ TEST(EngineRefuses, AccessFromOutsideWhileItRuns) {
       refused,
       (std::vector<std::string>{
           "get: the engine is running; valid meanwhile: StepContext::get and StepContext::fetch",
-          "set: the engine is running; tensors then change by pushes only",
+          "set: the engine is running; meanwhile only pushes change tensors",
           "run: the engine is running already"}));
   EXPECT_TRUE(engine->get("bias"));
 }
@@ -154,9 +154,10 @@ TEST(EngineFails, IfAPushIsWrong) {
             "worker 1, step 3: push: key 'weights' is dense, so its rows cannot be selected; "
             "valid: the whole key, or a key made by Tensor::by_rows");
   EXPECT_EQ(failure_of_push({{"bias", {1}}, {"weights", {1, 2, 3, 4}}, {"bias", {1}}}),
-            "worker 1, step 3: push: key 'bias' is pushed twice in one step; make it one update");
-  EXPECT_EQ(failure_of_push({{"bias", {1}}, {"weights", {1, 2, std::nan(""), 4}}}),
-            "worker 1, step 3: push: key 'weights': element 2 of the update is NaN");
+            "worker 1, step 3: push: key 'bias' is pushed twice in one step; valid: one update");
+  EXPECT_EQ(
+      failure_of_push({{"bias", {1}}, {"weights", {1, 2, std::nan(""), 4}}}),
+      "worker 1, step 3: push: key 'weights': element 2 of the update is NaN; valid: numbers");
   EXPECT_EQ(failure({.push =
                          [](auto& context) {
                            context.report(std::nan(""));

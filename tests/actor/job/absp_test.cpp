@@ -95,7 +95,7 @@ TEST(AbspJob, RefusesDynamicBatchesAndModesWithoutACoordinator) {
   TrainOptions options = options_for_epochs(1);
   options.dynamic_batches = true;
   EXPECT_EQ(train(model, data, nullptr, options).error().message.substr(0, 45),
-            "barrier absp: hands in a part of a batch, whi");
+            "barrier absp: hands in a part of a batch, but");
   options.dynamic_batches = false;
   options.job.mode = core::Mode::peer;
   EXPECT_EQ(train(model, data, nullptr, options).error().message.substr(0, 58),

@@ -93,7 +93,7 @@ TEST(TestScheduler, FailsTheJobIfItGivesUp) {
   const auto task = std::make_shared<CountingTask>(job.workers, 1, false);
   const auto outcome = run_job(job, task, CountingTask::applier(), task->initial_states()).value();
   EXPECT_EQ(outcome.end, Outcome::End::failed);
-  EXPECT_EQ(outcome.error, "the scheduler has given the job up");
+  EXPECT_EQ(outcome.error, "the scheduler has ended before the job");
 }
 
 }  // namespace

@@ -244,6 +244,17 @@ TEST_F(Nodes, DropAJobWhoseSubmitWasKilled) {
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
 }
 
+TEST_F(Nodes, SayThatTheModelOfAJobWasDropped) {
+  const std::string job = "--data digits:n=500 --model softmax --workers 3 --steps 5 --name j";
+  ASSERT_EQ(starling(work_, "submit --detach " + job + to(0)).code, 0);
+  ASSERT_TRUE(wait_until([&] { return first_job().value("state", "") == "done"; })) << status();
+  EXPECT_EQ(starling(work_, "stop --drop j" + to(0)).code, 0);
+  const ProgramResult attached = starling(work_, "attach j --save m" + to(1));
+  EXPECT_EQ(attached.code, 2);
+  EXPECT_NE(attached.err.find("'j' has ended: done (dropped by `stop --drop`);"), std::string::npos)
+      << attached.err;
+}
+
 /// The path leads each process to its own folder. The folder of `submit` has the net's file, but no
 /// data.
 TEST_F(Nodes, RunADetachedJobWhoseDataSubmitDoesNotHave) {
@@ -296,7 +307,8 @@ TEST_F(Nodes, RefuseSettingsThatADetachedJobCannotHave) {
   EXPECT_NE(submitted.err.find("--save: has no effect with --detach; `starling attach` takes it"),
             std::string::npos)
       << submitted.err;
-  EXPECT_NE(refusal("attach --job x" + to(0)).find("--job: 'x' is no job here"), std::string::npos);
+  EXPECT_NE(refusal("attach --job x" + to(0)).find("--job: 'x' is not a job here"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -224,6 +224,8 @@ TEST_F(Fates, OfFailedMembersOfADetachedJobAreTold) {
   const ProgramResult attached = starling(work_, "attach" + to(1));
   EXPECT_EQ(attached.code, 1);
   EXPECT_TRUE(contains(attached.err, "worker ")) << attached.err;
+  const ProgramResult stopped = starling(work_, "stop" + to(2));
+  EXPECT_TRUE(contains(stopped.out, "job j: has failed (worker ")) << stopped.out;
   EXPECT_EQ(starling(work_, "stop --drop" + to(2)).code, 0);
   EXPECT_EQ(job_of("jobs")["state"], "failed");
   EXPECT_TRUE(contains(job_of("jobs").value("why", ""), "worker ")) << job_of("jobs");

@@ -39,7 +39,7 @@ TEST(JobChoice, ListsTheMatchingJobsIfThereAreSeveral) {
   EXPECT_EQ(chosen("12"),
             "'12' matches more than one job; valid: one of iris (softmax), iris-2 (mlp)");
   EXPECT_EQ(chosen("x"),
-            "'x' is no job here; valid: iris (softmax), iris-2 (mlp), digits (lenet5)");
+            "'x' is not a job here; valid: iris (softmax), iris-2 (mlp), digits (lenet5)");
   EXPECT_EQ(
       chosen(""),
       "there are several jobs, and none is named; valid: iris (softmax), iris-2 (mlp), digits "

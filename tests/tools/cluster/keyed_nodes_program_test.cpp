@@ -49,8 +49,8 @@ TEST_F(KeyedNodes, TrainAndIgnoreRevokedNodesAndClients) {
   const ProgramResult without_keys = starling(work_, "status --to " + addresses_[1]);
   EXPECT_EQ(without_keys.code, 1);
   EXPECT_NE(
-      without_keys.err.find("something listens: the node may be busy; one with keys accepts only "
-                            "clients with keys of its "
+      without_keys.err.find("something listens: the node may be busy, or cannot connect to this "
+                            "machine; a node with keys answers only clients with keys of its "
                             "cluster, --keys FILE"),
       std::string::npos)
       << without_keys.err;
@@ -151,7 +151,7 @@ TEST_F(KeyedNodes, RefuseKeyFilesThatAreNotForThem) {
   const ProgramResult other =
       starling(work_, "status --to b@" + addresses_[0] + " --keys " + key("laptop"));
   EXPECT_EQ(other.code, 1);
-  EXPECT_NE(other.err.find("asked for by its own name, NAME@HOST:PORT"), std::string::npos)
+  EXPECT_NE(other.err.find("ask for it by its own name, NAME@HOST:PORT"), std::string::npos)
       << other.err;
   ASSERT_EQ(::chmod(key("a").c_str(), 0644), 0);
   EXPECT_NE(refusal(listen + "--keys " + key("a")).find("chmod 600"), std::string::npos);

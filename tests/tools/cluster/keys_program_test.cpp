@@ -320,7 +320,7 @@ TEST_F(Keys, BadInputIsRefusedWithWhatIsValidAndWritesNothing) {
       {"node a/b", "NAME: 'a/b' is not a valid name; valid: 1 to 64 letters"},
       {"node 0123456789abcdef",
        "NAME: '0123456789abcdef' is not a valid name: it is written like a serial"},
-      {"node w --role cleint", "--role: 'cleint' is no role; did you mean 'client'?"},
+      {"node w --role cleint", "--role: 'cleint' is not a role; did you mean 'client'?"},
       {"node w --days 0", "--days: '0' must be a whole number >= 1 and <= 36500"},
       {"node w --days 36501", "--days: '36501' must be a whole number"},
       {"node w --days x", "--days: 'x' must be a whole number"},
@@ -331,14 +331,14 @@ TEST_F(Keys, BadInputIsRefusedWithWhatIsValidAndWritesNothing) {
       {"node w --out no/w.key", "--out: no/w.key: cannot be written: No such file or directory"},
       {"revoke", "the NAME|SERIAL is missing; valid: starling keys revoke NAME|SERIAL"},
       {"revoke worker-2",
-       "nobody of the name 'worker-2' has a certificate in "
+       "no certificate has the name 'worker-2' in "
        "cluster/certificates; did you mean 'worker-1'?"},
       {"revoke 0123456789abcdef", "no certificate has the serial 0123456789abcdef"},
       {"revoke w --cluster nowhere", "--cluster: 'nowhere' holds no cluster's key"},
       {"show", "the FILE is missing; valid: starling keys show FILE"},
       {"show nowhere", "nowhere: cannot be opened: No such file or directory"},
-      {"show cluster", "cluster: is no file; valid: the name of a key file"},
-      {"show /dev/null", "/dev/null: is no file"},
+      {"show cluster", "cluster: is not a regular file; valid: the name of a key file"},
+      {"show /dev/null", "/dev/null: is not a regular file"},
   };
   for (const BadInput& bad : inputs) {
     const ProgramResult ran = keys(bad.line);

@@ -97,7 +97,7 @@ TEST_F(Nodes, ReportTheStatusOfAJobAndStopIt) {
       << status();
   const ProgramResult wrong = starling(work_, "stop --job x" + to(0));
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_NE(wrong.err.find("--job: 'x' is no job here; valid: " + name + " (" + description),
+  EXPECT_NE(wrong.err.find("--job: 'x' is not a job here; valid: " + name + " (" + description),
             std::string::npos)
       << wrong.err;
   const ProgramResult stopped = starling(work_, "stop" + to(0));
@@ -271,7 +271,7 @@ TEST_F(Nodes, PrintTheirLogsAndLeaveOnRequest) {
   EXPECT_EQ(one.out.find("Z a "), std::string::npos) << one.out;
   const ProgramResult none = starling(work_, "logs --node d" + to(1));
   EXPECT_EQ(none.code, 1);
-  EXPECT_NE(none.err.find("'d' is no node that runs; valid: "), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("'d' is not a running node; valid: "), std::string::npos) << none.err;
   const Folder following;
   Process follow{following, STARLING_PROGRAM, words("logs --follow" + to(1))};
 
@@ -375,7 +375,7 @@ TEST(Submit, SaysThatNothingListensBeforeItLoadsData) {
         "logs --to 127.0.0.1:1", "submit --to 127.0.0.1:1 --data digits:n=50"}) {
     const ProgramResult ran = starling(folder, line);
     EXPECT_EQ(ran.code, 1) << line;
-    EXPECT_EQ(ran.err, "starling: nobody listens at tcp://127.0.0.1:1\n") << line;
+    EXPECT_EQ(ran.err, "starling: no program listens at tcp://127.0.0.1:1\n") << line;
   }
 }
 

@@ -38,10 +38,11 @@ constexpr const char* invalid_name =
 INSTANTIATE_TEST_SUITE_P(
     Of, BadCommandLine,
     testing::Values(
-        BadLine{"StrayBefore", "foo train --data digits:n=50",
-                "'foo' before 'train' is no command; valid: starling train ..., `starling help`"},
-        BadLine{"StrayBeforeKeys", "foo keys show", "'foo' before 'keys' is no command"},
-        BadLine{"FlagBefore", "--workers train", "'--workers' before 'train' is no command"},
+        BadLine{
+            "StrayBefore", "foo train --data digits:n=50",
+            "'foo' before 'train' is not a command; valid: starling train ..., `starling help`"},
+        BadLine{"StrayBeforeKeys", "foo keys show", "'foo' before 'keys' is not a command"},
+        BadLine{"FlagBefore", "--workers train", "'--workers' before 'train' is not a command"},
         BadLine{"StrayBehind", "status a b --to 127.0.0.1:1", "'b' is one argument too many"},
         BadLine{"HelpOfNothing", "help trian", "unknown command 'trian'; did you mean 'train'?"},
         BadLine{"HelpOfNoKeys", "help keys nod", "unknown command 'nod'; did you mean 'node'?"},
@@ -214,11 +215,11 @@ TEST_F(TwoJobs, AreChosenByNamePrefixOrNumber) {
   for (const char* command : {"stop", "attach", "status", "jobs"}) {
     expect_refusal(std::string{command} + " run",
                    "JOB: 'run' matches more than one job; valid: one of ");
-    expect_refusal(std::string{command} + " walk", "JOB: 'walk' is no job here; valid: ");
+    expect_refusal(std::string{command} + " walk", "JOB: 'walk' is not a job here; valid: ");
   }
   expect_refusal("logs run", "JOB: 'run' matches more than one job; valid: one of ");
-  expect_refusal("logs walk", "JOB: 'walk' is no job here; valid: ");
-  expect_refusal("stop --job walk", "--job: 'walk' is no job here; valid: ");
+  expect_refusal("logs walk", "JOB: 'walk' is not a job here; valid: ");
+  expect_refusal("stop --job walk", "--job: 'walk' is not a job here; valid: ");
   expect_refusal("submit --data digits:n=300 --name run-one",
                  "--name: 'run-one' is the name of a job that is running here (" + description +
                      "); valid: another name, or first `starling stop --drop run-one`, which drops "

@@ -52,7 +52,7 @@ TEST(JobFile, IsRefusedWithTheLineIfItIsNotUtf8) {
       const auto refused =
           read("seed = 1\ndata = " + std::string{quote} + "digits" + bytes + quote + "\n");
       ASSERT_FALSE(refused);
-      EXPECT_NE(refused.error().message.find("job.toml:2: is no TOML: "), std::string::npos)
+      EXPECT_NE(refused.error().message.find("job.toml:2: is not valid TOML: "), std::string::npos)
           << refused.error().message;
     }
 }

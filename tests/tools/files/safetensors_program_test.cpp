@@ -47,7 +47,7 @@ TEST(SafetensorsProgram, RefusesTestDataWhoseClassesBeginWithAnotherNumber) {
                "--model softmax --save m");
   EXPECT_EQ(ran.code, 2) << ran.out;
   EXPECT_NE(ran.err.find("safetensors:test.safetensors: its classes begin with 0, those of the "
-                         "training data with 1; valid: labels written alike"),
+                         "training data with 1; valid: labels numbered alike"),
             std::string::npos)
       << ran.err;
   EXPECT_FALSE(folder.has("m"));

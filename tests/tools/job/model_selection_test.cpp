@@ -92,7 +92,7 @@ TEST(ModelSelection, KeepsTheBestStatesOnlyIfAskedTo) {
 TEST(Keep, IsBestOrLast) {
   EXPECT_EQ(parse_keep("best").value(), Keep::best);
   EXPECT_EQ(print(parse_keep("last").value()), "last");
-  EXPECT_EQ(parse_keep("all").error().message, "'all' is no model to keep; valid: best, last");
+  EXPECT_EQ(parse_keep("all").error().message, "'all' is not a model to keep; valid: best, last");
 }
 
 }  // namespace

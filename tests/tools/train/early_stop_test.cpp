@@ -283,7 +283,8 @@ INSTANTIATE_TEST_SUITE_P(
         WrongFlags{"PatienceThatIsNotLookedAt",
                    "--patience 3 --eval-every 0",
                    {"--patience: has no effect with eval-every 0", "eval-every of 1 or more"}},
-        WrongFlags{"KeepOfAnother", "--keep first", {"--keep: 'first' is no model", "best, last"}},
+        WrongFlags{
+            "KeepOfAnother", "--keep first", {"--keep: 'first' is not a model", "best, last"}},
         WrongFlags{"KeepThatIsNotLookedAt",
                    "--keep best --eval-every 0",
                    {"--keep: has no effect with eval-every 0"}},
@@ -312,8 +313,8 @@ INSTANTIATE_TEST_SUITE_P(
         WrongFlags{
             "InitOfOtherLabels",
             "--data csv:later.csv --init m",
-            {"--init: m: was trained on classes that begin with 0, those of the data begin with "
-             "1"}},
+            {"--init: m: was trained on classes that begin with 0, the classes of the data begin "
+             "with 1"}},
         WrongFlags{"InitOfMoreClasses",
                    "--data csv:three.csv --init m",
                    {"--init: m: was trained on 2 classes, the data have 3 classes; valid: data of "

@@ -29,14 +29,16 @@ TEST(Inspect, SaysHowToReadWholeNumbersAsTheOtherTask) {
   const Folder folder;
   folder.write("ratings.csv", rows(1, 6));
   const ProgramResult classes = starling(folder, "inspect csv:ratings.csv");
-  const std::string note = "the labels are whole numbers, read as classes; as real targets with ";
+  const std::string note =
+      "the labels are whole numbers, read as classes; to read them as real targets: ";
   const auto at = classes.out.find(note);
   ASSERT_NE(at, std::string::npos) << classes.out;
   const std::string rest = classes.out.substr(at + note.size());
   const std::string other = rest.substr(0, rest.find('\n'));
   const ProgramResult values = starling(folder, "inspect " + other);
   EXPECT_TRUE(contains(values.out, "real targets)")) << values.out << values.err;
-  EXPECT_TRUE(contains(values.out, "read as real targets; as classes with csv:ratings.csv"))
+  EXPECT_TRUE(
+      contains(values.out, "read as real targets; to read them as classes: csv:ratings.csv"))
       << values.out;
 }
 
@@ -61,8 +63,8 @@ TEST(Summary, SaysHowToReadFewNumbersAsClasses) {
   const ProgramResult values =
       starling(folder, "train --data csv:cells.csv --quiet --workers 2 --steps 2 --save values");
   EXPECT_TRUE(contains(values.out,
-                       "the labels are whole numbers, read as real targets; as classes "
-                       "with csv:cells.csv,task=class"))
+                       "the labels are whole numbers, read as real targets; to read them "
+                       "as classes: csv:cells.csv,task=class"))
       << values.out << values.err;
   const ProgramResult classes = starling(
       folder,

@@ -108,7 +108,8 @@ TEST_F(SavedModel, WritesScoresOfAModelWithoutProbabilities) {
   folder_.write("new.csv", "x,y\n0,5\n");
   const ProgramResult none = run("predict s --data csv:new.csv --probabilities");
   EXPECT_EQ(none.code, 2);
-  EXPECT_NE(none.err.find("--probabilities: model svm has none; valid: "), std::string::npos)
+  EXPECT_NE(none.err.find("--probabilities: model svm computes no probabilities; valid: "),
+            std::string::npos)
       << none.err;
   const ProgramResult scores = run("predict s --data csv:new.csv --scores");
   ASSERT_EQ(scores.code, 0) << scores.err;

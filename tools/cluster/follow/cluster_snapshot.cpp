@@ -7,6 +7,7 @@
 #include "starling/actor/cluster/job_name.hpp"
 #include "starling/actor/types.hpp"
 #include "starling/base/text.hpp"
+#include "starling/base/utc.hpp"
 #include "starling/tools/cluster/follow/job_choice.hpp"
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/train/commands.hpp"
@@ -17,14 +18,17 @@ namespace {
 using namespace std::chrono_literals;
 using MemberState = actor::MemberReport::State;
 
+/// About 35 years. No job is older.
+constexpr std::uint64_t age_max_ms = std::uint64_t{1} << 40U;
+
 /// Replaces characters that cannot be printed, because another process wrote the texts.
 core::NodeRecord with_printable_texts(core::NodeRecord node) {
   node.name = printable(std::move(node.name));
   return node;
 }
 
-/// A node without updates in the last seconds repeats its last loss, which counts only if no other
-/// node has a newer one.
+/// Adds the losses that a node reports. A node without updates in the last seconds repeats its last
+/// losses, which count only if no other node has newer ones.
 void add_loss(JobSnapshot& job, const wire::JobStatus& report) {
   const bool is_recent = report.updates_per_s > 0;
   if (is_recent && !std::exchange(job.has_recent_loss, true)) {
@@ -38,8 +42,10 @@ void add_loss(JobSnapshot& job, const wire::JobStatus& report) {
 
 void add_figures(JobSnapshot& job, const wire::JobStatus& report) {
   job.reported_state = std::max(job.reported_state, report.state);
-  job.started_ms =
-      job.started_ms == 0 ? report.started_at_ms : std::min(job.started_ms, report.started_at_ms);
+  // The start is computed from the age, by the clock of this program: the nodes' clocks may differ.
+  const auto age_ms = static_cast<std::int64_t>(std::min(report.age_ms, age_max_ms));
+  const std::int64_t started_ms = utc_now_us() / 1000 - age_ms;
+  job.started_ms = job.started_ms == 0 ? started_ms : std::min(job.started_ms, started_ms);
   job.last_step_ms = std::max(job.last_step_ms, report.last_step_ms);
   job.steps_total = std::max(job.steps_total, report.steps_total);
   job.steps_per_data_epoch = std::max(job.steps_per_data_epoch, report.steps_per_data_epoch);
@@ -102,8 +108,8 @@ void merge(wire::JobRecord& into, const wire::JobRecord& other) {
   }
 }
 
-/// Returns the record of the job with this name or number that has ended last; null if there is
-/// none. Without a name, returns the last record if `may_be_any`.
+/// Returns the record of the job that has ended last among those whose name or number is `text`. If
+/// `text` is empty, chooses among all records if `may_be_any`. Returns null if there is no choice.
 const wire::JobRecord* find_ended(const std::map<wire::JobId, wire::JobRecord>& records,
                                   const std::string& text, bool may_be_any) {
   const wire::JobRecord* last = nullptr;
@@ -122,7 +128,7 @@ std::string how_it_ended(const wire::JobRecord& record) {
   const bool is_done = record.summary.state == wire::JobState::done;
   std::string text = quote(record.name) + " has ended: " + print(record.summary.state);
   if (!record.summary.why.empty()) text += " (" + record.summary.why + ")";
-  if (is_done && record.is_reported_by_client)
+  if (is_done && record.is_reported_by_client && record.summary.why.empty())
     text += record.description.starts_with("flow ")
                 ? ", and a program has fetched its result"
                 : ", and a program has saved its model or needed none";
@@ -319,7 +325,7 @@ Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {
     if (ended == nullptr) return job.error();
     const std::string location = location_of(settings, "job");
     Error error{how_it_ended(*ended)};
-    return location.empty() ? Error{"no job runs on these nodes; the last, " + error.message}
+    return location.empty() ? Error{"no job runs on these nodes; the last job: " + error.message}
                             : std::move(error).within(location);
   }
   return std::optional{ChosenJob{*std::move(access), *std::move(snapshot), *job}};

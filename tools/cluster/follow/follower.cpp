@@ -137,7 +137,7 @@ void Follower::receive(const core::NodeRecord& node) {
 
 std::string Follower::name_of(wire::NodeId node) const {
   const auto known = records_.find(node);
-  return known == records_.end() ? "of no known name" : printable(known->second.name);
+  return known == records_.end() ? "(name unknown)" : printable(known->second.name);
 }
 
 void Follower::note_changes(const core::Configuration& former, const core::Configuration& next) {

@@ -58,7 +58,7 @@ Result<std::size_t> choose(std::string_view text, const std::vector<JobCandidate
              (candidate.job != 0 && std::to_string(candidate.job).starts_with(text));
     });
   if (found.size() == 1) return found[0];
-  if (found.empty()) return Error{quoted + " is no job here; valid: " + list(candidates, all)};
+  if (found.empty()) return Error{quoted + " is not a job here; valid: " + list(candidates, all)};
   return Error{quoted + " matches more than one job; valid: one of " + list(candidates, found)};
 }
 

@@ -99,7 +99,7 @@ models::Recipe recipe_in(const Json& json) {
           .steps = json.at("steps")};
 }
 
-/// The tensors of the scaling as lists of numbers, by name.
+/// Returns the tensors of the scaling as lists of numbers, by name.
 Json json_of(const std::vector<safetensors::View>& tensors) {
   Json json = Json::object();
   for (const safetensors::View& tensor : tensors) {
@@ -145,8 +145,13 @@ Result<JobNotes> notes_of(const Json& json) {
                 printable(json.at("data").get<std::string>())};
   if (const Json& baseline = json.at("baseline"); !baseline.is_null())
     notes.advice.baseline = {{baseline.at("metric"), baseline.at("value")}, baseline.at("loss")};
-  for (const std::string name : json.at("metrics")) notes.metrics.push_back({name, 0});
-  notes.evaluation_metrics = json.at("evaluation_metrics");
+  if (const Json& metrics = json.at("metrics"); !metrics.is_null()) {
+    notes.metrics.emplace();
+    for (const Json& name : metrics)
+      notes.metrics->push_back({printable(name.get<std::string>()), 0});
+  }
+  for (const Json& name : json.at("evaluation_metrics"))
+    notes.evaluation_metrics.push_back(printable(name.get<std::string>()));
   notes.has_normalised_error = json.at("has_normalised_error");
   notes.advice.labels_hint = printable(json.at("labels_hint").get<std::string>());
   notes.resume_note = printable(json.at("resume_note").get<std::string>());
@@ -178,9 +183,15 @@ std::string write_job_notes(const PreparedRun& ready) {
             {"resume_note", ready.resume_note},
             {"steps_before", ready.resolved.steps_before}};
   if (const AnyData* test = ready.test()) {
-    for (const auto& metric : ready.model->metrics_of_one_sample(*test))
-      json["metrics"].push_back(metric.name);
-    json["evaluation_metrics"] = metric_names(*ready.model, *test);
+    try {
+      Json metrics = Json::array();
+      for (const auto& metric : ready.model->metrics_of_one_sample(*test))
+        metrics.push_back(metric.name);
+      json["evaluation_metrics"] = metric_names(*ready.model, *test);
+      json["metrics"] = std::move(metrics);
+    } catch (...) {  // the user's model throws for these parameters; only goals need the names
+      json["metrics"] = nullptr;
+    }
   }
   if (const auto& baseline = ready.data_advice.baseline;
       baseline && std::isfinite(baseline->figure.value) && std::isfinite(baseline->loss))
@@ -203,13 +214,16 @@ Result<RecordedRun> describe_run(Job job, const Settings& settings, JobNotes not
   const bool has_test_data = notes.data.test_samples > 0;
   const auto& until = job.train.job.until;
   if (until && !has_test_data)
-    return add_location(Error{"until: there is no test data to reach it on"}, settings);
+    return add_location(Error{"until: there is no test data; valid: --test SOURCE"}, settings);
   if (until && job.evaluate_every == core::Step{0})
-    return add_location(Error{"until: has no effect with eval-every 0"}, settings);
-  if (until)
-    if (auto valid = check_target(*until, notes.metrics, notes.evaluation_metrics); !valid)
+    return add_location(
+        Error{"until: has no effect with eval-every 0; valid: eval-every of 1 or more"}, settings);
+  if (until && notes.metrics)
+    if (auto valid = check_target(*until, *notes.metrics, notes.evaluation_metrics); !valid)
       return add_location(std::move(valid).error(), settings);
-  const bool has_loss = std::ranges::count(notes.metrics, "loss", &models::Metric::name) > 0;
+  const bool has_loss = notes.metrics
+                            ? std::ranges::count(*notes.metrics, "loss", &models::Metric::name) > 0
+                            : has_test_data;
   if (auto valid = check_test_loss(job, notes.model.model, has_test_data, has_loss); !valid)
     return add_location(std::move(valid).error(), settings);
   RecordedRun run{.resolved = resolve_job(job, settings, *notes.description, notes.data)};

@@ -40,6 +40,8 @@ JobWatcher::JobWatcher(Follower& follower, Recorder& recorder, const RecordedRun
 JobWatcher::End JobWatcher::run() {
   const End end = follow();
   if (end == End::ended) fetch_final_model();
+  // The last poll may have come long after the end, because a node has evaluated a model meanwhile.
+  if (ended_after_) outcome_.last.elapsed = *ended_after_;
   return end;
 }
 
@@ -66,14 +68,14 @@ JobWatcher::End JobWatcher::follow() {
             "kinds may round differently");
       set_early_end();
       count_final_evaluations();
-      // This poll may come long after the end, because a node has evaluated a model meanwhile.
-      outcome_.last.elapsed = report->ended_after;
+      ended_after_ = report->ended_after;
       return End::ended;
     }
     if (!goes_on && !is_stopping_ && on_leave_ == OnLeave::leave_running) return End::left;
     if (!goes_on) stop(actor::Outcome::End::stopped);
     if (is_time_up()) stop(actor::Outcome::End::reached);
-    // Sent after every poll, because members that have joined since have not received it.
+    // The request is sent after every poll, because members that have joined since the last poll
+    // have not received it.
     if (is_stopping_) follower_.stop(outcome_.end == actor::Outcome::End::reached);
     if (!is_stopping_) evaluate_if_due(report->mean_step);
     if (!is_stopping_) save_if_due(report->mean_step);
@@ -86,7 +88,7 @@ std::chrono::nanoseconds JobWatcher::time_to_next_poll() {
   const double steps_to_evaluation = evaluations_.next() - step_;
   if (is_stopping_ || !(steps_per_s_ > 0) || !std::isfinite(steps_to_evaluation))
     return poll_interval;
-  // Half of the expected time, because the rate may change.
+  // Waits half of the expected time, because the rate may change.
   const double seconds = std::clamp(steps_to_evaluation / steps_per_s_ / 2, 0.0, 1.0);
   return std::clamp(std::chrono::nanoseconds{std::llround(seconds * 1e9)}, poll_interval_min,
                     poll_interval);
@@ -222,7 +224,7 @@ void JobWatcher::save(double step) {
   next_save_at_ = Clock::now() + std::max<Clock::duration>(5s, 10 * (Clock::now() - started_at));
   if (std::exchange(last_save_error_, states.error().message) != last_save_error_)
     print_error("no checkpoint at step " + std::to_string(std::llround(step)) + ": " +
-                last_save_error_ + "; it is tried again");
+                last_save_error_ + "; the program tries again");
 }
 
 Result<JobWatcher::States> JobWatcher::fetch_cut(FetchTimeouts timeouts) {

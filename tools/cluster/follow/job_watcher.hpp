@@ -67,11 +67,12 @@ class JobWatcher {
   void set_early_end();
   /// Makes follow() ask the nodes to stop the job, with `end` as its outcome.
   void stop(actor::Outcome::End end);
-  /// Evaluates the model if an evaluation is due at the workers' mean step `step`. If nodes come or
-  /// go and the model cannot be fetched, each later call tries again for `evaluation_retry_time`;
-  /// then the evaluation counts as missing.
+  /// Evaluates the model if an evaluation is due at the workers' mean step `step`. If the model
+  /// cannot be fetched or evaluated, as while nodes come or go, each later call tries again for
+  /// `evaluation_retry_time`; then the evaluation counts as missing.
   void evaluate_if_due(double step);
-  /// Fetches and evaluates the current model. Returns false if it cannot be fetched now.
+  /// Fetches and evaluates the current model. Returns false if it cannot be fetched or evaluated
+  /// now.
   [[nodiscard]] bool evaluate(double step);
   /// Keeps the model that reached the target of `until` as the final one. If the user asked for a
   /// checkpoint and one can be fetched, keeps that instead. Returns false if the model of the
@@ -83,6 +84,7 @@ class JobWatcher {
   /// Saves a checkpoint if one is due at the mean step `step`, or if the last one could not be
   /// fetched.
   void save_if_due(double step);
+  /// Tries to fetch and save a checkpoint. After a failure, does nothing before `next_save_at_`.
   void save(double step);
   /// Returns the time until the next poll, which is shorter if an evaluation is due sooner.
   [[nodiscard]] std::chrono::nanoseconds time_to_next_poll();
@@ -105,8 +107,10 @@ class JobWatcher {
   const core::Layout layout_;
   static constexpr std::chrono::seconds evaluation_retry_time{6};
   actor::PeriodicTrigger evaluations_;
-  /// When the evaluation was due for which the model was not fetched yet; absent if there is none.
+  /// The time at which the evaluation was due that has not succeeded yet; absent if there is none.
   std::optional<Clock::time_point> evaluation_due_at_;
+  /// How long after the job's start its workers had ended; absent before that.
+  std::optional<core::Time> ended_after_;
   /// Why the last try to evaluate has failed, empty if it has not; and the last error that the user
   /// was warned of.
   std::string evaluation_error_;

@@ -13,10 +13,10 @@ namespace {
 
 /// About how many bytes of a model are sent in one request, so that it soon arrives on slow links.
 constexpr std::size_t bytes_per_request = std::size_t{256} << 10U;
-/// More than the time for which a node delays a reply. A dead node delays an evaluation for as
-/// long.
+/// The time to wait for a reply: more than the time for which a node delays one. A dead node delays
+/// an evaluation by this time.
 constexpr std::chrono::seconds reply_timeout{4};
-/// A node that has forgotten a model asks for it again. It is sent this often.
+/// A node that has forgotten a model asks for it again. The model is sent at most this many times.
 constexpr int times_sent_max = 3;
 
 models::Metrics metrics_of(const std::optional<wire::ModelMetrics>& result) {
@@ -90,7 +90,8 @@ Result<wire::ModelMetrics> NodeEvaluator::evaluate_at(const std::string& address
   int times_sent = 0;
   for (core::RangeId next = 0;;) {
     if (next == 0 && ++times_sent > times_sent_max)
-      return Error{"the node at " + wire::without_key(address) + " forgets the model"};
+      return Error{"the node at " + wire::without_key(address) +
+                   " has forgotten the model several times"};
     wire::EvaluateModel request{options_.job, evaluation, part, {}, {}};
     if (part == wire::DataPart::test) request.metric = options_.metric;
     add_ranges(request, states, next);

@@ -69,7 +69,7 @@ std::size_t replicas_in_transfer(const JobSnapshot& job) {
   for (const auto& [id, count] : owned_ranges) {
     const auto* const status = status_of(job, id);
     if (status == nullptr) continue;
-    incomplete += count - std::min<std::size_t>(count, status->held);
+    incomplete += count - std::min<std::size_t>(count, status->ranges_held);
   }
   return incomplete;
 }
@@ -81,8 +81,9 @@ std::size_t range_count(const JobSnapshot& job) {
 
 std::size_t whole_copies(const JobSnapshot& job) {
   const std::size_t ranges = range_count(job);
-  return static_cast<std::size_t>(std::ranges::count_if(
-      job.workers(), [&](const auto* worker) { return ranges > 0 && worker->held == ranges; }));
+  return static_cast<std::size_t>(std::ranges::count_if(job.workers(), [&](const auto* worker) {
+    return ranges > 0 && worker->ranges_held == ranges;
+  }));
 }
 
 std::optional<bool> have_equal_copies(const std::vector<core::CopyHash>& copies) {

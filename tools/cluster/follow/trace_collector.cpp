@@ -10,16 +10,16 @@
 namespace starling::program {
 
 void TraceCollector::collect(const Addresses& nodes) {
-  if (Clock::now() >= asked_at_ + interval_min) (void)ask(nodes);
+  if (Clock::now() >= asked_at_ + interval_min) (void)fetch_once(nodes);
 }
 
 void TraceCollector::collect_rest(const Addresses& nodes) {
   const auto deadline = Clock::now() + rest_timeout;
-  while (ask(nodes) && Clock::now() < deadline) {
+  while (fetch_once(nodes) && Clock::now() < deadline) {
   }
 }
 
-bool TraceCollector::ask(const Addresses& nodes) {
+bool TraceCollector::fetch_once(const Addresses& nodes) {
   if (traces_.is_full() || nodes.empty()) return false;
   asked_at_ = Clock::now();
   std::vector<std::pair<std::string, wire::RequestBody>> requests;

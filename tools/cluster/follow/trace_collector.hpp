@@ -43,7 +43,7 @@ class TraceCollector {
   static constexpr std::chrono::seconds rest_timeout{5};
 
   /// Asks the nodes once. Returns true if a node may have more.
-  bool ask(const Addresses& nodes);
+  bool fetch_once(const Addresses& nodes);
 
   actor::ClusterClient& client_;
   wire::JobId job_;

@@ -27,7 +27,10 @@ using namespace std::chrono_literals;
 // In Access::ask_status() these timeouts add up to less than 3 s, so that a user soon learns that
 // no node answers.
 constexpr int connect_timeout_ms = 800;
-/// A healthy node answers long before this.
+/// How long to wait for the first bytes of a node that has accepted a connection.
+constexpr int signature_timeout_ms = 400;
+/// How long to wait for the reply to the first request, and to a second one after a successful
+/// connection. A healthy node answers long before the first timeout.
 constexpr auto first_reply_timeout = 500ms;
 constexpr auto second_reply_timeout = 1400ms;
 
@@ -62,7 +65,7 @@ std::string numeric_host(const sockaddr* address, socklen_t size) {
 }
 
 /// A connection to a socket address. `error` is the errno of the failure, or 0 if the connection is
-/// open. Move-only.
+/// open. Neither copied nor moved.
 struct Connection {
   int descriptor = -1;
   int error = 0;
@@ -73,7 +76,9 @@ struct Connection {
     if (error != EINPROGRESS) return;
     pollfd writable{descriptor, POLLOUT, 0};
     socklen_t size = sizeof error;
-    if (::poll(&writable, 1, connect_timeout_ms) <= 0)
+    int ready = 0;
+    while ((ready = ::poll(&writable, 1, connect_timeout_ms)) < 0 && errno == EINTR) continue;
+    if (ready <= 0)
       error = ETIMEDOUT;
     else if (::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
       error = errno;
@@ -93,7 +98,7 @@ struct Connection {
     // The peer sends its signature in one piece.
     const bool is_complete =
         ::send(descriptor, own.data(), own.size(), MSG_NOSIGNAL) == std::ssize(own) &&
-        ::poll(&readable, 1, connect_timeout_ms) > 0 &&
+        ::poll(&readable, 1, signature_timeout_ms) > 0 &&
         ::recv(descriptor, answer.data(), answer.size(), 0) == std::ssize(answer);
     return is_complete ? wire::frame_version_of(answer) : std::nullopt;
   }
@@ -116,7 +121,7 @@ Result<void> try_connection(const std::string& address) {
   const AddressList to = look_up(address);
   if (!to) return Error{"no connection to " + address + ": " + std::strerror(EHOSTUNREACH)};
   const Connection connection{*to};
-  if (connection.error == ECONNREFUSED) return Error{"nobody listens at " + address};
+  if (connection.error == ECONNREFUSED) return Error{"no program listens at " + address};
   if (connection.error != 0)
     return Error{"no connection to " + address + ": " + std::strerror(connection.error)};
   const auto version = connection.frame_version();
@@ -140,6 +145,11 @@ std::string find_seed(actor::ClusterClient& client, const std::vector<std::strin
 }
 
 }  // namespace
+
+bool accepts_connections(const std::string& address) {
+  const AddressList to = look_up(address);
+  return to && Connection{*to}.error == 0;
+}
 
 std::vector<KeyDescription> connection_options(const char* group) {
   return {
@@ -182,7 +192,10 @@ Result<std::vector<std::string>> parse_seeds(const Setting& setting,
 Result<std::string> resolve(const std::string& address) {
   const AddressList list = look_up(address);
   const std::string host = list ? numeric_host(list->ai_addr, list->ai_addrlen) : "";
-  if (host.empty()) return Error{"'" + address + "' has no host that is known here"};
+  if (host.empty())
+    return Error{"'" + address +
+                 "': no address is known for the host; valid: HOST:PORT with a host that this "
+                 "machine can resolve"};
   return host + address.substr(address.rfind(':') + 1);
 }
 
@@ -242,12 +255,12 @@ Error explain_silence(const std::string& address, bool has_keys) {
   if (auto connected = try_connection(address); !connected) return std::move(connected).error();
   return Error{
       "no answer from " + address +
-      ", where something listens: the node may be busy; one with keys accepts only " +
-      (has_keys ? "those of its own cluster, asked for by its own name, NAME@HOST:PORT, and not "
-                  "revoked; a node whose certificate was renewed is known only to key "
+      ", where something listens: the node may be busy, or cannot connect to this machine; a node "
+      "with keys answers only clients " +
+      (has_keys ? "of its own cluster that are not revoked and that ask for it by its own name, "
+                  "NAME@HOST:PORT; a node whose certificate was renewed is known only to key "
                   "files issued since then"
-                : "clients with keys of its cluster, --keys FILE") +
-      "; and it must reach back to this machine"};
+                : "with keys of its cluster, --keys FILE")};
 }
 
 }  // namespace starling::program

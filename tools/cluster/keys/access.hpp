@@ -33,15 +33,18 @@ struct Access {
   /// True if the client has a key file.
   bool has_keys = false;
 
-  /// Asks the seed node for its status. If it does not answer, within about 3 s, the Error says
-  /// why.
+  /// Asks the seed node for its status. If the node does not answer within about 3 s, returns an
+  /// Error with the likely reasons.
   [[nodiscard]] Result<wire::NodeStatus> ask_status() const;
 };
 
-/// Returns an Error that says why no node may have answered at `address`, tcp://HOST:PORT. Tries to
-/// connect, to tell an address at which nothing listens from a node that is busy or refuses this
-/// client.
+/// Returns an Error with the likely reasons why no node has answered at `address`, tcp://HOST:PORT.
+/// Tries to connect, to tell an address at which nothing listens from a node that is busy or
+/// refuses this client. `has_keys` is Access::has_keys.
 [[nodiscard]] Error explain_silence(const std::string& address, bool has_keys);
+
+/// Returns true if something accepts connections at `address`, tcp://HOST:PORT.
+[[nodiscard]] bool accepts_connections(const std::string& address);
 
 /// Returns the options `to`, `keys` and `insecure`, for the group `group` of the help.
 [[nodiscard]] std::vector<KeyDescription> connection_options(const char* group);

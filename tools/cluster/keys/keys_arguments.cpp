@@ -55,7 +55,7 @@ KeysArguments::KeysArguments(CLI::App& program)
 Result<int> KeysArguments::run() const {
   if (!keys_.has_chosen_subcommand())
     return keys_.missing_command_error("the command is missing",
-                                       "; `" + keys_.call() + " --help` says what they do",
+                                       "; `" + keys_.call() + " --help` says what each does",
                                        "unknown command 'keys {}'");
   for (const Command* command : {&keys_, &init_, &node_, &revoke_, &show_})
     if (command->is_chosen())

@@ -22,7 +22,7 @@ using security::Certificate;
 using security::Role;
 
 constexpr security::UtcSeconds day_s = 86'400;
-/// The most by which the clocks of machines may differ. A certificate becomes valid this time
+/// The most by which the clocks of machines may differ. A certificate becomes valid this long
 /// before it is issued.
 constexpr security::UtcSeconds clock_skew_s = 300;
 constexpr std::uint64_t days_max = 36'500;
@@ -33,7 +33,7 @@ Result<Role> parse_role(const std::string& text) {
   if (text == "node") return Role::node;
   if (text == "client") return Role::client;
   const std::vector<std::string> roles{"node", "client"};
-  return Error{"--role: '" + text + "' is no role; " + suggest(text, roles)};
+  return Error{"--role: '" + text + "' is not a role; " + suggest(text, roles)};
 }
 
 Result<security::UtcSeconds> parse_days(const std::string& text) {
@@ -63,9 +63,8 @@ Result<std::vector<Certificate>> find_certificates(const ClusterFolder& cluster,
                  cluster.issued_path() + "; `" + program_name() + " keys show " +
                  cluster.issued_path() + "` lists them"};
   const std::string suggestion = nearest(name_or_serial, names);
-  return Error{"nobody of the name '" + name_or_serial + "' has a certificate in " +
-               cluster.issued_path() + "; " +
-               (suggestion.empty() ? "" : "did you mean '" + suggestion + "'? ") + "`" +
+  return Error{"no certificate has the name '" + name_or_serial + "' in " + cluster.issued_path() +
+               "; " + (suggestion.empty() ? "" : "did you mean '" + suggestion + "'? ") + "`" +
                program_name() + " keys show " + cluster.issued_path() + "` lists them"};
 }
 
@@ -195,8 +194,9 @@ Result<int> keys_node_command(const KeysNodeOptions& options) {
   std::string text;
   for (std::size_t i = 0; i < issued.size(); ++i) {
     if (auto written = create_secret_file((*files)[i], security::print(issued[i])); !written) {
+      std::error_code ignored;
       for (std::size_t created = 0; created < i; ++created)
-        std::filesystem::remove((*files)[created]);
+        std::filesystem::remove((*files)[created], ignored);
       (void)cluster->replace(old_list);
       return std::move(written).error().within("--out");
     }

@@ -141,7 +141,7 @@ TEST_F(JobNotesTest, DivideTheTensorsOfAnAlgorithmAsNodesDo) {
 TEST_F(JobNotesTest, LetAFollowerCheckItsOwnSettings) {
   const Settings job = settings_of({{"data", "digits:n=300"}, {"quiet", "true"}});
   EXPECT_EQ(error_of(job, settings_of({{"until", "accuracy=0.5"}, {"eval-every", "0"}})),
-            "--until: has no effect with eval-every 0");
+            "--until: has no effect with eval-every 0; valid: eval-every of 1 or more");
   EXPECT_EQ(error_of(job, settings_of({{"patience", "3"}})), "");
   EXPECT_EQ(error_of(job, settings_of({{"until", "recall=0.9"}})), "");
   EXPECT_NE(error_of(job, settings_of({{"until", "recall<=0.9"}})).find("by getting worse"),

@@ -17,7 +17,7 @@ JobSnapshot job_with_replicas() {
     wire::MemberStatus status;
     status.member = id;
     status.incarnation = 1;
-    status.held = held;
+    status.ranges_held = held;
     job.members[id] = {status, "n"};
   }
   return job;
@@ -30,7 +30,7 @@ TEST(ModelCopies, AreInTransferUntilTheirOwnersHoldThem) {
   EXPECT_EQ(whole_copies(job), 1U);
   job.members.at(1).status.incarnation = 2;
   EXPECT_EQ(replicas_in_transfer(job), 0U) << "what is known of worker 1 is out of date";
-  job.members.at(0).status.held = 0;
+  job.members.at(0).status.ranges_held = 0;
   EXPECT_EQ(replicas_in_transfer(job), 4U);
   EXPECT_EQ(replicas_in_transfer({}), 0U);
 }
