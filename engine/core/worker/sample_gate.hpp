@@ -96,6 +96,10 @@ class SampleGate {
   /// barrier::run_to(). Returns 0 if no draw was decided by paces yet.
   [[nodiscard]] Step run_end() const noexcept { return run_end_; }
 
+  /// The steps that the latest draw has seen. If the draw has let the worker pass, these are the
+  /// steps of all drawn workers, with 0 for those that have not answered.
+  [[nodiscard]] std::span<const Step> seen_steps() const noexcept { return seen_steps_; }
+
   /// The paces by which the rule decides the latest draw: own_pace() is the worker's own, and
   /// seen_paces() are those of the drawn workers. The first seen_from().size() of seen_paces() come
   /// from the workers in seen_from(), in the same order; the other drawn workers have not answered.

@@ -254,9 +254,13 @@ class InvariantChecker {
   /// several configurations; one that the checker has not seen may have had only one worker.
   [[nodiscard]] bool was_alone(const NodeState& node_state) const;
   [[nodiscard]] bool is_sample_size(std::size_t drawn, std::size_t seen) const;
+  /// Returns why the worker's draw has another size than its barrier demands; empty if it has not.
+  [[nodiscard]] std::string why_not_sample(const NodeState& node_state) const;
+  /// Requires: the node's core has a worker that asks others before it passes.
+  [[nodiscard]] static const core::SampleGate& gate_of(const NodeState& node_state);
   /// Returns why the draw does not let a worker at `step` pass; empty if it does. `floor` is the
   /// step that all drawn workers must have reached; nullopt if the rule needs all steps to decide.
-  [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step step,
+  [[nodiscard]] std::string why_not_pass(const NodeState& node_state, core::Step step,
                                          std::optional<core::Step> floor) const;
   /// Returns which worker of the draw has not answered that it has reached `floor`; empty if all
   /// have.

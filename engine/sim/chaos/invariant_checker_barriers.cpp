@@ -79,7 +79,7 @@ void InvariantChecker::check_pass(NodeId id, Step step) {
   if (is_tuned && !has_drawn) return;
   const auto floor = is_tuned ? draw.tuned_floor : barrier::promised_floor(scenario_.barrier, step);
   if (barrier::always_passes(scenario_.barrier) || floor == Step{0}) return;
-  const std::string why = why_not_pass(node_state.draw, step, floor);
+  const std::string why = why_not_pass(node_state, step, floor);
   // A worker that was the only worker needed no draw.
   if (!why.empty() && !was_alone(node_state))
     report_violation("worker " + std::to_string(id) + " has passed the barrier at step " +
@@ -130,21 +130,18 @@ void InvariantChecker::check_pass_by_paces(NodeId id, Step step) {
   ++passes_;
   if (runs) return;
   draw.used = true;
-  draw.run_end = node_state.core->role<core::Training>().worker()->gate()->run_end();
+  draw.run_end = gate_of(node_state).run_end();
   node_state.view = view_of(draw);
 }
 
 std::string InvariantChecker::why_not_pass_by_paces(const NodeState& node_state, Step step) const {
   const Draw& draw = node_state.draw;
   if (draw.number == 0 || draw.used || draw.step != step) return " without asking anyone";
-  if (draw.asked.size() != draw.expected)
-    return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
-           std::to_string(draw.expected);
-  const core::SampleGate& gate = *node_state.core->role<core::Training>().worker()->gate();
+  if (const std::string why = why_not_sample(node_state); !why.empty()) return why;
+  const core::SampleGate& gate = gate_of(node_state);
   const auto paces = gate.seen_paces();
   const auto from = gate.seen_from();
-  if (gate.own_pace().step != step || paces.size() != draw.asked.size() ||
-      from.size() > paces.size())
+  if (gate.own_pace().step != step || paces.size() != draw.expected || from.size() > paces.size())
     return " by other paces than those of its draw";
   for (std::size_t i = 0; i < paces.size(); ++i) {
     // Workers that did not answer in time count as behind.
@@ -174,17 +171,31 @@ bool InvariantChecker::was_alone(const NodeState& node_state) const {
   return false;
 }
 
-std::string InvariantChecker::why_not_pass(const Draw& draw, Step step,
+std::string InvariantChecker::why_not_pass(const NodeState& node_state, Step step,
                                            std::optional<Step> floor) const {
+  const Draw& draw = node_state.draw;
   if (draw.number == 0 || draw.used) return " without asking anyone";
-  if (!is_sample_size(draw.asked.size(), draw.expected))
-    return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
-           std::to_string(draw.expected);
+  if (const std::string why = why_not_sample(node_state); !why.empty()) return why;
   if (floor) return why_below(draw, *floor);
   // Workers that did not answer in time count as being at step 0.
   std::vector<Step> seen;
   for (const AskedWorker& asked : draw.asked) seen.push_back(asked.answer ? asked.answer->step : 0);
+  seen.resize(gate_of(node_state).seen_steps().size());
   return barrier::admits(scenario_.barrier, step, seen) ? "" : " against its rule";
+}
+
+/// A question may still wait in the channel to a worker that acknowledges nothing, so that the
+/// checker has not seen it. The gate counts that worker as one that has not answered in time.
+std::string InvariantChecker::why_not_sample(const NodeState& node_state) const {
+  const Draw& draw = node_state.draw;
+  const std::size_t drawn = gate_of(node_state).seen_steps().size();
+  if (is_sample_size(drawn, draw.expected) && draw.asked.size() <= drawn) return {};
+  return " after drawing " + std::to_string(drawn) + " others and asking " +
+         std::to_string(draw.asked.size()) + ", not " + std::to_string(draw.expected);
+}
+
+const core::SampleGate& InvariantChecker::gate_of(const NodeState& node_state) {
+  return *node_state.core->role<core::Training>().worker()->gate();
 }
 
 std::string InvariantChecker::why_below(const Draw& draw, Step floor) const {

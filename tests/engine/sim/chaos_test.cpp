@@ -127,6 +127,37 @@ faults 3
   EXPECT_EQ(report.violation, "");
 }
 
+/// Worker 2 is cut off from workers that it draws, so that a question waits at its sender. Its rule
+/// lets it pass without the answer.
+TEST(ChaosRun, QuestionThatWaitsAtItsSenderIsNoViolation) {
+  const auto report = run_text(R"(seed 19184
+mode peer
+exchange broadcast
+cache no
+barrier psoon:beta=3
+recheck notify
+workers 14
+servers 0
+ranges 5
+copies 2
+steps 11
+loss 0
+duplication 0.05
+reordering 0.12
+latency 1ms
+compute 5ms
+straggling 1
+beyond no
+fault pair-partition:at=23510us,node=12,other=4,ways=1,lasts=79848us
+fault partition:at=29961us,group=1040,lasts=34295us
+fault partition:at=103169us,group=669,lasts=765555us
+fault crash:at=141537us,node=1,after=4
+fault join:at=155871us,node=14
+faults 5
+)");
+  EXPECT_EQ(report.violation, "");
+}
+
 /// Worker 0 makes a step, answers that it has, and learns in the same event that it is excluded.
 TEST(ChaosRun, LastStepOfAnExcludedWorkerIsNoViolation) {
   const auto report = run_text(R"(seed 260078
