@@ -108,8 +108,8 @@ class AnyModel : public ModelDescription {
   /// normalised_error(), and is absent if that returns nothing.
   [[nodiscard]] virtual Result<sim::ProtocolResult> simulate(
       const AnyData& data, const AnyData* test, const sim::LearnOptions& options) const = 0;
-  /// Evaluates the untrained model on the first sample. The result shows which metrics evaluate()
-  /// returns.
+  /// Evaluates the untrained model on the first sample, or an algorithm on all of `data`, which it
+  /// cannot divide. The result shows which metrics evaluate() returns.
   [[nodiscard]] virtual models::Metrics metrics_of_one_sample(const AnyData& data) const = 0;
   /// Returns the metrics of the parameters `w` over all of `data`.
   [[nodiscard]] virtual models::Metrics evaluate(const Weights& w, const AnyData& data) const = 0;

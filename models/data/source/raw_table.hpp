@@ -17,8 +17,6 @@
 
 namespace starling::models {
 
-/// Files whose rows have more features than this are refused.
-inline constexpr std::uint64_t features_max = std::uint64_t{1} << 31U;
 /// The number of values that readers of binary files read at once. They allocate memory only for
 /// values that they have read, so that a wrong header cannot make them allocate too much.
 inline constexpr std::size_t chunk_values = std::size_t{1} << 16U;

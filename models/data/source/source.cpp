@@ -11,7 +11,6 @@ namespace {
 constexpr std::uint64_t rows_max = UINT32_MAX;
 /// A Table stores user and item ids as floats, which hold all whole numbers up to this one.
 constexpr std::uint64_t ids_max = std::uint64_t{1} << 24U;
-constexpr std::uint64_t features_max = std::uint64_t{1} << 31U;
 /// The most numbers that a generator may make: 16 GiB of floats.
 constexpr std::uint64_t generated_max = std::uint64_t{1} << 32U;
 constexpr double noise_max = 1e6;

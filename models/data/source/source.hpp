@@ -31,6 +31,9 @@
 
 namespace starling::models {
 
+/// A source whose rows would have more features than this is refused.
+inline constexpr std::uint64_t features_max = std::uint64_t{1} << 31U;
+
 /// The kind of labels: class indices or real targets; `task=class|value` in the text.
 /// infer_labelling() guesses the kind if the user does not set it.
 enum class LabelKind { classes, values };
