@@ -34,15 +34,19 @@ inline void replace_by_probe(core::Envelope& envelope) {
   replace_payload(envelope, core::EpochProbe{});
 }
 
-/// Runs seeds, from `first` on, until the checker finds a violation. Returns the number of seeds
-/// run, or nullopt if no seed violates an invariant. Expects that the violation contains one of the
-/// texts in `expected`, which `|` separates.
+/// Runs seeds, from `first` on, until the checker finds a violation, but only those whose exchange
+/// contains the text `exchange`. Returns the number of seeds tried, or nullopt if no seed violates
+/// an invariant. Expects that the violation contains one of the texts in `expected`, which `|`
+/// separates.
 template <class Saboteur>
 std::optional<std::uint64_t> seeds_until_found(std::uint64_t seeds, std::string_view expected,
-                                               std::uint64_t first = 0) {
+                                               std::uint64_t first = 0,
+                                               std::string_view exchange = {}) {
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    if (scenario.exchange.find(exchange) == std::string::npos) continue;
     Saboteur saboteur;
-    const auto report = run_chaos(draw_scenario(seed), &saboteur);
+    const auto report = run_chaos(scenario, &saboteur);
     if (report.violation.empty()) continue;
     EXPECT_TRUE(std::ranges::any_of(split(expected, '|'), [&](std::string_view text) {
       return report.violation.find(text) != std::string::npos;

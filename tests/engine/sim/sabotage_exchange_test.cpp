@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <map>
 #include <memory>
+#include <tuple>
 
 #include "tests/engine/sim/sabotage.hpp"
 
@@ -142,6 +145,47 @@ class SumChanged : public Sabotage {
 };
 
 TEST(Sabotage, WrongSumsAreFound) { EXPECT_TRUE(seeds_until_found<SumChanged>(1000, "once")); }
+
+TEST(Sabotage, WrongSumsThatOverlapWithStepsAreFound) {
+  EXPECT_TRUE(seeds_until_found<SumChanged>(1000, "once|own", 0, ",overlap"));
+}
+
+TEST(Sabotage, WrongSumsOfBucketsAreFound) {
+  EXPECT_TRUE(seeds_until_found<SumChanged>(1000, "once", 0, ",buckets="));
+}
+
+/// A worker sends the values of a former sum again, as if its update had not been ready when the
+/// sum began.
+class FormerValuesSent : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, core::Envelope& envelope) override {
+    const auto* piece = payload_as<core::SumPiece>(envelope);
+    if (piece == nullptr || piece->move_round > 0 || piece->values.empty()) return true;
+    core::SumPiece changed = *piece;
+    auto& former = sent_[{envelope.from, envelope.to, piece->chunk, piece->values.count}];
+    if (former.sum != piece->sum) former = {piece->sum, piece->values, former.values};
+    if (!former.values_before.empty()) changed.values = former.values_before;
+    replace_payload(envelope, std::move(changed));
+    return true;
+  }
+
+ private:
+  struct Former {
+    collective::CollectiveId sum = 0;
+    core::Slice values;
+    /// The values of the sum before.
+    core::Slice values_before;
+  };
+  std::map<std::tuple<core::MemberId, core::MemberId, collective::ChunkId, std::size_t>, Former>
+      sent_;
+};
+
+TEST(Sabotage, SumsOfFormerUpdatesAreFound) {
+  for (const char* exchange : {",overlap", ",buckets="})
+    EXPECT_TRUE(
+        seeds_until_found<FormerValuesSent>(1000, "once|own|after round|without step", 0, exchange))
+        << exchange;
+}
 
 /// The same in messages that copy a sum which another worker has: then copies of a round differ.
 class SumOfOneChanged : public Sabotage {
