@@ -241,6 +241,10 @@ TEST_F(LeaderTest, ScheduleAssumesThatOthersGoOn) {
   write(0, 4);
   EXPECT_NEAR(sum(0), -3.01, 1e-12) << "8 samples with those that the other has made";
   EXPECT_EQ(exchange(0).state(0).samples, 4U) << "a checkpoint has the samples that are known";
+  add(2);
+  adopt_all();
+  for (Step s = 5; s <= 6; ++s) write(0, s);  // with 14 samples; from the 16th on, less is added
+  EXPECT_NEAR(sum(0), -3.03, 1e-12) << "a worker that joins has no samples before";
 }
 
 TEST_F(LeaderTest, StepWithoutALossFails) {
