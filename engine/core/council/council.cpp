@@ -184,7 +184,7 @@ void Council::receive(const CouncilContext& context, MemberId from, const Accept
 
 void Council::receive(const CouncilContext& context, MemberId from, const RangeReport& report) {
   range_reports_[from] = report.full;
-  propose_if_due(context);
+  if (!is_awaiting_answers(context.now)) propose_if_due(context);
 }
 
 void Council::receive(const CouncilContext& context, MemberId from, const Promise& promise) {
@@ -357,7 +357,7 @@ PendingChanges Council::pending_changes(Time now) const {
 }
 
 ConfigurationPtr Council::choose_proposal(const CouncilContext& context) {
-  if (!has_everyone_answered() && asked_at_ && context.now < *asked_at_ + options_.answer_timeout) {
+  if (is_awaiting_answers(context.now)) {
     timer_.ensure(context, *asked_at_ + options_.answer_timeout);
     return nullptr;
   }

@@ -217,6 +217,12 @@ class Council {
     return !suspects(id) && !range_reports_.contains(id);
   }
   [[nodiscard]] bool has_everyone_answered() const;
+  /// True while this member proposes nothing because others may still answer its RangeQuery. The
+  /// planning of a proposal takes long if there are many ranges, so it is not done for each report
+  /// that comes meanwhile.
+  [[nodiscard]] bool is_awaiting_answers(Time now) const {
+    return asked_at_ && now < *asked_at_ + options_.answer_timeout && !has_everyone_answered();
+  }
   [[nodiscard]] bool have_holders_answered(RangeId range) const;
   [[nodiscard]] std::vector<MemberId> choose_conflicting() const;
   [[nodiscard]] PendingChanges pending_changes(Time now) const;
