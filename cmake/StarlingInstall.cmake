@@ -17,9 +17,10 @@ set(dependency_calls
   Eigen3::Eigen "find_dependency(Eigen3 3.4 NO_MODULE)"
   CAF::core "find_dependency(CAF 0.17.6)"
   DNNL::dnnl "find_dependency(DNNL)"
-  CUDA::cudart "find_dependency(CUDAToolkit 12)"
-  CUDA::cublas "find_dependency(CUDAToolkit 12)"
-  cuDNN::cudnn "find_dependency(cuDNN 9)"
+  # Only programs that link starling::models_cuda need these.
+  CUDA::cudart "find_package(CUDAToolkit 12 QUIET)"
+  CUDA::cublas "find_package(CUDAToolkit 12 QUIET)"
+  cuDNN::cudnn "find_package(cuDNN 9 QUIET)"
   ZeroMQ::cpp "find_dependency(ZeroMQ 4.3)"
   Sodium::sodium "find_dependency(Sodium 1.0.18)"
   CLI11::CLI11 "find_dependency(CLI11)"

@@ -51,8 +51,8 @@ struct LossCall {
   const float* labels;
   /// Null if no derivatives are needed.
   float* derivatives;
-  float* losses;
-  float* metric_values;
+  double* losses;
+  double* metric_values;
 };
 
 /// Computes the loss of each row, and its derivatives with respect to the scores. One warp computes
@@ -87,14 +87,14 @@ __global__ void __launch_bounds__(block_threads) loss_kernel(LossCall call) {
 /// Adds the rows' losses and metric_values to `sums`. Must be launched with one block, so that the
 /// order of additions is always the same.
 __global__ void __launch_bounds__(block_threads)
-    accumulate_kernel(Index rows, const float* losses, const float* metric_values,
+    accumulate_kernel(Index rows, const double* losses, const double* metric_values,
                       Accumulator* sums) {
   __shared__ double shared[2][block_threads];
   double loss = 0;
   double metric_value = 0;
   for (Index row = threadIdx.x; row < rows; row += block_threads) {
-    loss += static_cast<double>(losses[row]);
-    metric_value += static_cast<double>(metric_values[row]);
+    loss += losses[row];
+    metric_value += metric_values[row];
   }
   shared[0][threadIdx.x] = loss;
   shared[1][threadIdx.x] = metric_value;
@@ -185,8 +185,8 @@ void NetRun::allocate(std::size_t rows) {
     block_offsets.push_back(layout.add<float>(n * size));
   for (const std::size_t bytes : saved_bytes_)
     saved_offsets.push_back(layout.add<std::byte>(bytes));
-  const std::size_t losses_offset = layout.add<float>(rows);
-  const std::size_t metric_values_offset = layout.add<float>(rows);
+  const std::size_t losses_offset = layout.add<double>(rows);
+  const std::size_t metric_values_offset = layout.add<double>(rows);
   const std::size_t accumulated_offset = layout.add<Accumulator>(1);
 
   rows_capacity_ = 0;
@@ -203,8 +203,8 @@ void NetRun::allocate(std::size_t rows) {
   saved_.clear();
   for (const std::size_t offset : saved_offsets)
     saved_.push_back(array_at<std::byte>(memory_, offset));
-  losses_ = array_at<float>(memory_, losses_offset);
-  metric_values_ = array_at<float>(memory_, metric_values_offset);
+  losses_ = array_at<double>(memory_, losses_offset);
+  metric_values_ = array_at<double>(memory_, metric_values_offset);
   accumulated_ = array_at<Accumulator>(memory_, accumulated_offset);
   rows_capacity_ = rows;
   saved_capacity_ = saved_bytes_;

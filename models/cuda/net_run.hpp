@@ -105,8 +105,8 @@ class NetRun {
   /// The memory in which each layer saves data for its backward pass.
   std::vector<void*> saved_;
   /// The loss and metric_value of each row, before they are added to accumulated_.
-  float* losses_ = nullptr;
-  float* metric_values_ = nullptr;
+  double* losses_ = nullptr;
+  double* metric_values_ = nullptr;
   Accumulator* accumulated_ = nullptr;
 };
 

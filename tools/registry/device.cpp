@@ -17,14 +17,15 @@ using models::Device;
 
 constexpr const char* library_name = "libstarling_cuda.so";
 
-/// Returns the paths at which the CUDA library may be: the program's folder and ../lib, where the
-/// build and `cmake --install` put it, and its bare name, which dlopen() looks up in the system's
-/// folders.
+/// Returns the paths at which the CUDA library may be: the program's folder; ../lib, where the
+/// build puts it; the folder of libraries beside the program's, where `cmake --install` puts it;
+/// and its bare name, which dlopen() looks up in the system's folders.
 std::vector<std::string> library_paths() {
   std::error_code fault;
   const auto folder = std::filesystem::read_symlink("/proc/self/exe", fault).parent_path();
   if (fault) return {library_name};
-  return {folder / library_name, folder.parent_path() / "lib" / library_name, library_name};
+  return {folder / library_name, folder.parent_path() / "lib" / library_name,
+          folder.parent_path() / STARLING_INSTALL_LIBDIR / library_name, library_name};
 }
 
 /// Returns true if program and plugin are of one build, so that they agree on the memory layout of

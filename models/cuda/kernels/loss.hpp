@@ -21,10 +21,11 @@ struct OneLane {
   STARLING_HOST_DEVICE static void find_best(float& /*score*/, Index& /*index*/) {}
 };
 
+/// The terms of one row in the sums of an Accumulator. They are doubles, as those of the CPU,
+/// because the square of a float may be too large for a float.
 struct RowLoss {
-  float loss;
-  /// The row's term of the metric's sum; see Accumulator.
-  float metric_value;
+  double loss;
+  double metric_value;
 };
 
 /// Computes the loss log(sum_j e^(z_j)) - z_label of k scores. Unless `derivatives` is null, sets
@@ -44,7 +45,8 @@ STARLING_HOST_DEVICE RowLoss softmax_row(const float* z, Index k, Index label, f
   float part = 0;
   for (Index j = lanes.lane(); j < k; j += lanes.count()) part += expf(z[j] - largest);
   const float sum = lanes.sum(part);
-  const RowLoss row{logf(sum) - (z[label] - largest), best == label ? 1.0F : 0.0F};
+  const RowLoss row{static_cast<double>(logf(sum) - (z[label] - largest)),
+                    best == label ? 1.0 : 0.0};
   if (derivatives == nullptr) return row;
   const float factor = weight / sum;
   for (Index j = lanes.lane(); j < k; j += lanes.count())
@@ -58,7 +60,8 @@ STARLING_HOST_DEVICE inline RowLoss squared_row(float z, float label, float weig
                                                 float* derivative) {
   const float error = z - label;
   if (derivative != nullptr) *derivative = weight * error;
-  return {0.5F * error * error, error * error};
+  const double square = static_cast<double>(error) * static_cast<double>(error);
+  return {0.5 * square, square};
 }
 
 /// Computes the contrastive loss of a pair of vectors of `width` elements, which follow each other
@@ -75,7 +78,8 @@ STARLING_HOST_DEVICE RowLoss contrastive_row(const float* z, Index width, bool i
   const float distance = sqrtf(lanes.sum(part));
   const float slack = margin <= distance ? 0 : margin - distance;  // keeps NaN
   const float error = is_alike ? distance : slack;
-  const RowLoss row{0.5F * error * error, (distance < margin / 2) == is_alike ? 1.0F : 0.0F};
+  const RowLoss row{0.5 * static_cast<double>(error) * static_cast<double>(error),
+                    (distance < margin / 2) == is_alike ? 1.0 : 0.0};
   if (derivatives == nullptr) return row;
   const float factor = is_alike ? weight : distance > 0 ? -weight * error / distance : 0;
   for (Index j = lanes.lane(); j < width; j += lanes.count()) {

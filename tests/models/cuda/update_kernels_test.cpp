@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +34,7 @@ TEST(Losses, EqualTheCpuWithTheirDerivatives) {
       const RowLoss row = softmax_row(z.data() + i * classes, static_cast<Index>(classes),
                                       static_cast<Index>(labels[i]), 0.05F,
                                       derivatives.data() + i * classes, OneLane{});
-      actual += {static_cast<double>(row.loss), static_cast<double>(row.metric_value)};
+      actual += {row.loss, row.metric_value};
     }
     EXPECT_NEAR(actual.loss, sums.loss, 1e-5 * sums.loss);
     EXPECT_EQ(actual.metric_value, sums.metric_value);
@@ -71,7 +72,7 @@ TEST(Losses, OfRealTargetsAndPairsEqualTheCpu) {
   std::vector<float> derivatives(12);
   for (std::size_t i = 0; i < 12; ++i) {
     const RowLoss row = squared_row(z[i], labels[i], 0.5F, &derivatives[i]);
-    actual += {static_cast<double>(row.loss), static_cast<double>(row.metric_value)};
+    actual += {row.loss, row.metric_value};
   }
   EXPECT_NEAR(actual.loss, squared.loss, 1e-5);
   EXPECT_NEAR(actual.metric_value, squared.metric_value, 1e-5);
@@ -88,11 +89,21 @@ TEST(Losses, OfRealTargetsAndPairsEqualTheCpu) {
   for (std::size_t i = 0; i < 3; ++i) {
     const RowLoss row = contrastive_row(&pairs[4 * i], 2, pair_labels[i] == 0, 3, 0.5F,
                                         &derivatives[4 * i], OneLane{});
-    actual += {static_cast<double>(row.loss), static_cast<double>(row.metric_value)};
+    actual += {row.loss, row.metric_value};
   }
   EXPECT_NEAR(actual.loss, contrastive.loss, 1e-5);
   EXPECT_EQ(actual.metric_value, contrastive.metric_value);
   expect_near(derivatives, expected, 1e-6F);
+}
+
+TEST(Losses, OfLargeErrorsAreFinite) {
+  const std::array<float, 1> label{-1e20F};
+  std::array<float, 1> z{1e20F};
+  const RowLoss row = squared_row(z[0], label[0], 1, nullptr);
+  const Accumulator expected = SquaredLoss::apply<float>(z, label, 1.0F);
+  EXPECT_EQ(row.loss, expected.loss);
+  EXPECT_EQ(row.metric_value, expected.metric_value);
+  EXPECT_TRUE(std::isfinite(row.metric_value));
 }
 
 class Updates : public testing::TestWithParam<std::string> {};
