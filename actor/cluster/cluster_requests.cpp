@@ -1,6 +1,7 @@
 // How a node answers requests to prepare, start, read, pause and submit jobs, and how it joins jobs
 // that run on other nodes.
 #include "starling/actor/cluster/cluster_node_impl.hpp"
+#include "starling/base/catch_errors.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::actor {

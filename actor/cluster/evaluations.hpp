@@ -21,6 +21,7 @@
 #include "starling/actor/cluster/prepared_jobs.hpp"
 #include "starling/actor/thread_priority.hpp"
 #include "starling/actor/wire/control.hpp"
+#include "starling/base/catch_errors.hpp"
 #include "starling/base/exception_text.hpp"
 
 namespace starling::actor {

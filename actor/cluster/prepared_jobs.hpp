@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,22 +18,11 @@
 #include "starling/actor/cluster/cluster_node.hpp"
 #include "starling/actor/cluster/event_loop.hpp"
 #include "starling/actor/thread_priority.hpp"
+#include "starling/base/catch_errors.hpp"
 #include "starling/base/exception_text.hpp"
 #include "starling/base/input.hpp"
 
 namespace starling::actor {
-
-/// Returns the result of `make` or, if it throws, an Error with the exception's text.
-template <class Make>
-auto catch_errors(Make make) -> decltype(make()) {
-  try {
-    return make();
-  } catch (const std::exception& fault) {
-    return Error{fault.what()};
-  } catch (...) {
-    return Error{"an exception of unknown type"};
-  }
-}
 
 /// Call only on the loop's thread, unless a comment says otherwise. Each job has a *reader*: a
 /// thread of its own, on which it is prepared.

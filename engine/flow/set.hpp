@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/base/catch_errors.hpp"
 #include "starling/base/check.hpp"
 #include "starling/engine/flow/chain/any_chain.hpp"
 #include "starling/engine/flow/chain/by_key.hpp"
@@ -274,14 +274,12 @@ class Set {
     };
     auto sums = run("fold", compute);
     if (!sums) return std::move(sums).error();
-    A total = zero;
-    try {
-      for (const auto& sum : *sums) total = std::invoke(merge, std::as_const(total), *sum);
-    } catch (const std::exception& fault) {
-      return Error{fault.what()}.within("fold");
-    } catch (...) {
-      return Error{"an exception of unknown type"}.within("fold");
-    }
+    auto total = catch_errors([&]() -> Result<A> {
+      A merged = zero;
+      for (const auto& sum : *sums) merged = std::invoke(merge, std::as_const(merged), *sum);
+      return merged;
+    });
+    if (!total) return std::move(total).error().within("fold");
     return total;
   }
   /// For each part, on the part's thread: calls `open(part)`, which returns a function, and then

@@ -11,6 +11,7 @@
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/keys/address.hpp"
 #include "starling/tools/program/program_name.hpp"
+#include "starling/tools/program/shell_word.hpp"
 #include "starling/tools/program/subprocess.hpp"
 #include "starling/tools/train/commands.hpp"
 
@@ -28,13 +29,6 @@ struct Host {
   /// HOST:PORT, the address at which the node listens.
   std::string address;
 };
-
-/// Returns `word` in single quotes, so that a shell takes it as one word.
-std::string quoted_for_shell(std::string_view word) {
-  std::string text = "'";
-  for (const char letter : word) text += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return text + "'";
-}
 
 /// Parses `[USER@]HOST[:PORT] [NAME]`.
 Result<Host> parse_host(const std::string& line) {

@@ -7,6 +7,7 @@
 
 #include "starling/base/text.hpp"
 #include "starling/tools/job/job.hpp"
+#include "starling/tools/program/shell_word.hpp"
 
 namespace starling::program {
 namespace {
@@ -43,16 +44,6 @@ constexpr std::array<JobOption, 18> job_options{{
 /// The barriers of the published run.
 constexpr std::array<const char*, 5> published_barriers{"bsp", "ssp:s=4", "pbsp:beta=2",
                                                         "pssp:s=4,beta=2", "asp"};
-
-/// Returns the text as a shell reads it as one argument: in quotes if it needs them.
-std::string shell_argument(const std::string& text) {
-  constexpr std::string_view plain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=,+-%@";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
-  return quoted + "'";
-}
 
 bool is_job_option(std::string_view name) {
   return std::ranges::find(job_options, name, &JobOption::name) != job_options.end();
@@ -172,7 +163,7 @@ Result<TrainingOptions> parse_training_options(const Settings& settings, const R
 std::string print(const TrainingOptions& options) {
   std::string text;
   const auto add = [&](const std::string& key, const std::string& value) {
-    text += (text.empty() ? "--" : " --") + key + " " + shell_argument(value);
+    text += (text.empty() ? "--" : " --") + key + " " + shell_word(value);
   };
   for (const Setting& setting : options.job)
     if (is_job_option(setting.key) && setting.key != "quiet" && setting.key != "seed")
