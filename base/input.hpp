@@ -75,6 +75,8 @@ class InputDescriptor {
   /// The bytes that a regular file had when it was opened; nullopt for a pipe.
   [[nodiscard]] std::optional<std::uint64_t> size() const noexcept { return size_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  /// The system's number of the open file.
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
  private:
   InputDescriptor(int descriptor, std::string path) noexcept

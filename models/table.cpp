@@ -31,6 +31,7 @@ std::string Labelling::text(float label) const {
 }
 
 void Table::prefetch(std::span<const std::uint32_t> rows) const noexcept {
+  if (is_mapped()) return read_ahead(rows);
   std::size_t bytes = 0;
   for (const std::uint32_t row : rows) {
     if (bytes >= prefetched_bytes_max) return;
@@ -40,6 +41,16 @@ void Table::prefetch(std::span<const std::uint32_t> rows) const noexcept {
     }
     const auto [columns, values] = sparse_row(row);
     bytes += prefetch_all(columns) + prefetch_all(values);
+  }
+}
+
+/// Asks for rows that lie one behind the other together.
+void Table::read_ahead(std::span<const std::uint32_t> rows) const noexcept {
+  for (std::size_t from = 0, to = 0; from < rows.size(); from = to) {
+    const std::size_t first = row_in_file(rows[from]);
+    for (to = from + 1; to < rows.size() && row_in_file(rows[to]) == first + to - from;) ++to;
+    mapped_.file->will_need(
+        std::as_bytes(mapped_.values.subspan(first * features_, (to - from) * features_)));
   }
 }
 
@@ -58,6 +69,12 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
     }
     x.columns.shrink_to_fit();
     x.values.shrink_to_fit();
+    chosen = with_metadata_of_this({features_, classes_, std::move(x), std::move(labels)});
+  } else if (is_mapped() && !rows.empty()) {
+    Mapped x{mapped_.file, mapped_.values, {}};
+    x.rows.reserve(rows.size());
+    for (const std::uint32_t row : rows)
+      x.rows.push_back(static_cast<std::uint32_t>(row_in_file(row)));
     chosen = with_metadata_of_this({features_, classes_, std::move(x), std::move(labels)});
   } else {
     Dense x;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "starling/base/check.hpp"
+#include "starling/base/mapped_file.hpp"
 #include "starling/base/result.hpp"
 #include "starling/models/encoding.hpp"
 
@@ -55,9 +56,9 @@ struct Scaling {
   bool operator==(const Scaling&) const = default;
 };
 
-/// An immutable data set. Dense tables hold size() x features() floats, sparse tables compressed
-/// rows (8 bytes for each stored entry). A label is a class index if classes() > 0, else a real
-/// target.
+/// An immutable data set. Dense tables hold size() x features() floats, or leave them in a mapped
+/// file; sparse tables hold compressed rows (8 bytes for each stored entry). A label is a class
+/// index if classes() > 0, else a real target.
 class Table {
  public:
   struct Dense {
@@ -69,6 +70,17 @@ class Table {
     std::vector<std::uint64_t> starts{0};
     std::vector<std::uint32_t> columns;
     std::vector<float> values;
+  };
+  /// Dense rows in a file, from which the system reads a row when it is used. The values may be any
+  /// floats, and change if another process changes the file. So models must not use them as
+  /// indices.
+  struct Mapped {
+    std::shared_ptr<const MappedFile> file;
+    /// The values of all rows of the file, row-major.
+    std::span<const float> values;
+    /// For each row of the table, its number in the file; empty if the table has all rows of the
+    /// file in their order.
+    std::vector<std::uint32_t> rows;
   };
 
   Table() = default;
@@ -93,6 +105,18 @@ class Table {
         labels_(std::move(labels)) {
     STARLING_CHECK(sparse_.starts.size() == labels_.size() + 1);
   }
+  /// The same for rows in a mapped file. Requires: x.file, a label for each row, x.values.size() is
+  /// a multiple of features, and all numbers in x.rows are those of rows of the file.
+  Table(std::size_t features, std::size_t classes, Mapped x, std::vector<float> labels)
+      : labelling{.classes = classes},
+        features_(features),
+        classes_(classes),
+        mapped_(std::move(x)),
+        labels_(std::move(labels)) {
+    STARLING_CHECK(mapped_.file != nullptr && mapped_.values.size() % features_ == 0);
+    STARLING_CHECK(labels_.size() == (mapped_.rows.empty() ? mapped_.values.size() / features_
+                                                           : mapped_.rows.size()));
+  }
 
   /// Returns the number of rows.
   [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
@@ -100,10 +124,16 @@ class Table {
   /// Returns the number of classes; 0 for real targets.
   [[nodiscard]] std::size_t classes() const noexcept { return classes_; }
   [[nodiscard]] bool is_sparse() const noexcept { return is_sparse_; }
+  /// True if the rows are in a mapped file.
+  [[nodiscard]] bool is_mapped() const noexcept { return mapped_.file != nullptr; }
+  /// True if the rows lie one behind the other in memory. Requires: !is_sparse().
+  [[nodiscard]] bool has_adjacent_rows() const noexcept { return mapped_.rows.empty(); }
   [[nodiscard]] float label(std::size_t row) const noexcept { return labels_[row]; }
 
   /// Requires: !is_sparse().
   [[nodiscard]] std::span<const float> dense_row(std::size_t row) const noexcept {
+    if (is_mapped()) [[unlikely]]
+      return mapped_.values.subspan(row_in_file(row) * features_, features_);
     return {dense_.values.data() + row * features_, features_};
   }
   /// Requires: is_sparse().
@@ -113,19 +143,20 @@ class Table {
     return {{sparse_.columns.data() + from, count}, {sparse_.values.data() + from, count}};
   }
 
-  /// Begins to load `rows`, at most about 512 KiB, into the processor's second-level cache.
-  /// Requires: each < size().
+  /// Begins to load `rows`: at most about 512 KiB into the processor's second-level cache or, if
+  /// the table is mapped, all of them into memory. Requires: each < size().
   void prefetch(std::span<const std::uint32_t> rows) const noexcept;
 
   /// Returns the number of stored values: size x features for dense tables.
   [[nodiscard]] std::size_t entries() const noexcept {
-    return is_sparse_ ? sparse_.values.size() : dense_.values.size();
+    return is_sparse_ ? sparse_.values.size() : labels_.size() * features_;
   }
-  /// Returns the bytes of memory that features and labels take.
+  /// Returns the bytes of memory that features and labels take, without those in a mapped file.
   [[nodiscard]] std::size_t bytes() const noexcept {
     return dense_.values.capacity() * sizeof(float) + labels_.capacity() * sizeof(float) +
            sparse_.starts.capacity() * sizeof(std::uint64_t) +
            sparse_.columns.capacity() * sizeof(std::uint32_t) +
+           mapped_.rows.capacity() * sizeof(std::uint32_t) +
            sparse_.values.capacity() * sizeof(float);
   }
 
@@ -159,12 +190,19 @@ class Table {
  private:
   /// Returns `table` with this table's public data members, except for `ids`.
   [[nodiscard]] Table with_metadata_of_this(Table table) const;
+  /// Asks the system to read these rows. Requires: is_mapped().
+  void read_ahead(std::span<const std::uint32_t> rows) const noexcept;
+  /// Requires: is_mapped().
+  [[nodiscard]] std::size_t row_in_file(std::size_t row) const noexcept {
+    return mapped_.rows.empty() ? row : mapped_.rows[row];
+  }
 
   std::size_t features_ = 0;
   std::size_t classes_ = 0;
   bool is_sparse_ = false;
   Dense dense_;
   Sparse sparse_;
+  Mapped mapped_;
   std::vector<float> labels_;
 };
 

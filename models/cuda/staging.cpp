@@ -64,6 +64,7 @@ void Staging::fill(const Table& data, Batch batch, std::uint64_t seed) {
   const Layout offsets = layout(batch.size());
   STARLING_CHECK(offsets.bytes <= host_.bytes() && data.features() == features_);
   rows_ = batch.size();
+  if (data.is_mapped()) data.prefetch(batch);  // reads all rows at once, not one by one
   *array_at<std::uint64_t>(host_, offsets.seed) = seed;
   auto* labels = array_at<float>(host_, offsets.labels);
   auto* x = array_at<float>(host_, offsets.x);

@@ -207,6 +207,9 @@ Result<void> Net<T>::accepts(const Table& data) const {
         operation.layer == nullptr ? std::vector<Parameter>{} : operation.layer->parameters();
     if (parameters.empty() || !parameters[0].row_sparse) continue;
     const std::size_t ids = parameters[0].shape[0];
+    if (data.is_mapped())
+      return Error{operation.name + ": ids cannot stay in a mapped file, where they may change; " +
+                   "valid: data without mapped=yes"};
     for (std::size_t row = 0; row < data.size(); ++row)
       for (const float id : data.dense_row(row))
         if (!(id >= 0 && id < static_cast<float>(ids)) || id != std::floor(id))

@@ -56,10 +56,11 @@ RowReader<T>::RowReader(const Table& table, std::size_t batch_size, std::size_t 
 template <class T>
 Rows<T> RowReader<T>::read(Batch batch) const {
   STARLING_CHECK(batch.size() <= labels_.size());
+  if (table_.is_mapped()) table_.prefetch(batch);  // reads all rows at once, not one by one
   Rows<T> rows{batch.size(), nullptr, &table_, batch};
   if (values_.empty() || batch.empty()) return rows;
   if constexpr (std::is_same_v<T, float>) {
-    if (are_adjacent(batch)) {
+    if (are_adjacent(batch) && table_.has_adjacent_rows()) {
       rows.values = table_.dense_row(batch[0]).data();
       return rows;
     }

@@ -45,6 +45,10 @@ Error id_error(float id, std::size_t row, std::size_t column, std::size_t bound)
 /// Returns one more than the largest id of a column, 0 if there are no rows. A value that is not an
 /// id below `bound` is an Error.
 Result<std::size_t> count_ids(const Table& data, std::size_t column, std::size_t bound) {
+  if (data.is_mapped())
+    return Error{
+        "mf: ids cannot stay in a mapped file, where they may change; valid: data without "
+        "mapped=yes"};
   float largest = -1;
   for (std::size_t row = 0; row < data.size(); ++row) {
     const float id = data.dense_row(row)[column];

@@ -71,7 +71,7 @@ EXTERNAL_HEADERS = {
     r"CLI/|toml|fmt/|nlohmann/": r"(tools|examples|cmake/precompiled)/.*",
     # Headers of the operating system and the processor: never in an installed header.
     r"(sys|netinet|arpa|linux)/|(malloc|netdb|unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|\w+intrin)\.h$":
-        r"(base/(tensor_pool|input|memory)|(models|actor|tools)/.*)\.cpp|(tools|examples)/.*",
+        r"(base/(tensor_pool|input|mapped_file|memory)|(models|actor|tools)/.*)\.cpp|(tools|examples)/.*",
 }
 
 # Headers with paths, which CMake writes for the tests.

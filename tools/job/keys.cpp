@@ -159,7 +159,7 @@ std::vector<Key> data_keys() {
       {{"scale", ValueType::text, "HOW",
         "scale features, and the targets of a regression: none | standard (mean 0, deviation 1) | "
         "minmax (0 to 1), computed over the training part [standard for csv: and libsvm:, and for "
-        "npy: and npz: unless all features lie between 0 and 1; none for other data]",
+        "npy: and npz: unless mapped, or all between 0 and 1; none for other data]",
         group},
        [](In in) { return put(in.job.data.scale.emplace(), models::parse_scale(in.text)); }},
       {{"seed", ValueType::count, "N", "decides all random draws [1]", group},

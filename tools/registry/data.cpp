@@ -175,6 +175,16 @@ Result<TrainAndTest> fill_missing_numbers(TrainAndTest data) {
   return data;
 }
 
+/// Returns how many rows fingerprint() goes on after each row whose values it has hashed.
+std::size_t fingerprint_stride(const models::Table& table) {
+  constexpr std::size_t rows_max = 1024;
+  constexpr std::size_t values_max = std::size_t{4} << 20U;
+  if (!table.is_mapped()) return 1;
+  const std::size_t rows =
+      std::clamp<std::size_t>(values_max / std::max<std::size_t>(1, table.features()), 1, rows_max);
+  return std::max<std::size_t>(1, table.size() / rows);
+}
+
 }  // namespace
 
 bool is_registered_source(const Registry& registry, const std::string& text) {
@@ -349,8 +359,10 @@ std::uint64_t fingerprint(const AnyData& data) {
       for (const models::Column& column : table->encoding->columns)
         std::ranges::for_each(column.categories, add_text);
   }
+  const std::size_t stride = table != nullptr ? fingerprint_stride(*table) : 1;
   for (std::size_t row = 0; table != nullptr && row < table->size(); ++row) {
     add(std::bit_cast<std::uint32_t>(table->label(row)));
+    if (row % stride != 0) continue;
     if (table->is_sparse()) {
       const auto [columns, values] = table->sparse_row(row);
       for (std::size_t i = 0; i < columns.size(); ++i)

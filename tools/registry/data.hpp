@@ -47,18 +47,18 @@ struct TrainAndTest {
 [[nodiscard]] Result<TrainAndTest> load_data(const Registry& registry, const DataRequest& request);
 
 /// Returns the scale of the request, if it has one. Else returns `standard` if the recipe wants
-/// standardised features and `train` is from a text file, or is from NumPy arrays or a flow and has
-/// a feature outside of 0 to 1. Else returns `none`, because images and generated data have a
-/// common scale already.
+/// standardised features and `train` is from a text file, or is from NumPy arrays or a flow, is not
+/// mapped, and has a feature outside of 0 to 1. Else returns `none`, because images and generated
+/// data have a common scale already.
 [[nodiscard]] models::Scale scale_of(const Registry& registry, const DataRequest& request,
                                      const models::Recipe& recipe, const AnyData& train);
 
 /// Scales training and test data by the statistics of the training data. Returns an Error if the
-/// data are not tables, unless the scale is `none`.
+/// data are not tables, or are mapped, unless the scale is `none`.
 [[nodiscard]] Result<TrainAndTest> scale_data(models::Scale scale, TrainAndTest data);
 
 /// Scales `data` as the training data was scaled; `shape` is the training data without its rows.
-/// Returns an Error if the number of features differs.
+/// Returns an Error if the number of features differs, or if `data` is mapped and must be scaled.
 [[nodiscard]] Result<AnyData> scale_like(const models::Table& shape, const AnyData& data);
 
 /// Loads all samples of one source, as training with `seed` does.
@@ -99,8 +99,9 @@ struct OtherTask {
 /// Returns a text such as "20000 rows, 784 features, 10 classes".
 [[nodiscard]] std::string describe(const AnyData& data);
 
-/// Returns a hash of all values and labels of a table, and of its scaling and encoding. For data of
-/// another type, returns a hash of its size and, if it has labels, of these.
+/// Returns a hash of all values and labels of a table, and of its scaling and encoding; of a mapped
+/// table, a hash of all labels and of the values of about 1,000 rows or 16 MiB. For data of another
+/// type, returns a hash of its size and, if it has labels, of these.
 [[nodiscard]] std::uint64_t fingerprint(const AnyData& data);
 
 }  // namespace starling::program

@@ -8,9 +8,10 @@ namespace starling::program {
 namespace {
 
 /// Returns the scale for numbers of which nothing is known: none if they have a common scale, all
-/// between 0 and 1, like the pixels of an image.
+/// between 0 and 1, like the pixels of an image, or if they stay in a mapped file.
 models::Scale scale_of_numbers(const models::Table& table) {
   if (table.is_sparse()) return models::Scale::standard;
+  if (table.is_mapped()) return models::Scale::none;
   const auto is_between_0_and_1 = [](float value) { return value >= 0 && value <= 1; };
   for (std::size_t row = 0; row < table.size(); ++row)
     if (!std::ranges::all_of(table.dense_row(row), is_between_0_and_1))
@@ -45,6 +46,9 @@ Result<TrainAndTest> scale_data(models::Scale scale, TrainAndTest data) {
   if (train == nullptr || (data.test && data.test->table() == nullptr))
     return Error{"scale: " + print(scale) +
                  " needs tables, the data are of another type; valid: none"};
+  if (train->is_mapped() || (data.test && data.test->table()->is_mapped()))
+    return Error{"scale: " + print(scale) +
+                 " would copy mapped data into memory; valid: none, or data without mapped=yes"};
   const models::Scaling scaling = models::fit(scale, *train);
   const models::Labelling labelling = models::fit_targets(scale, *train);
   data.train = AnyData::of(models::scaled(*train, scaling, labelling));
@@ -57,6 +61,9 @@ Result<AnyData> scale_like(const models::Table& shape, const AnyData& data) {
   const bool is_unscaled = shape.scaling.shift.empty() && labels.shift == 0 && labels.divisor == 1;
   const models::Table* table = data.table();
   if (table == nullptr || is_unscaled) return data;
+  if (table->is_mapped())
+    return Error{
+        "is mapped, but the model was trained on scaled features; valid: without mapped=yes"};
   const std::size_t trained = shape.scaling.shift.size();
   const std::size_t features = table->features();
   // A sparse table may lack the last features, because its rows leave out zeros.

@@ -16,7 +16,7 @@ Error wrong_shape(const NpyArray& array, const std::string& what) {
 Result<std::uint64_t> row_size(const NpyArray& x) {
   if (x.shape.size() < 2)
     return wrong_shape(x, "valid: [rows, features] or [rows, height, width, channels]");
-  const std::uint64_t row = x.values.size() / x.shape[0];
+  const std::uint64_t row = x.size() / x.shape[0];
   if (row > features_max)
     return wrong_shape(x, "valid: up to " + std::to_string(features_max) + " numbers a row");
   const auto may_be_colours = [&](std::size_t axis) {
@@ -53,7 +53,10 @@ RawTable make_features(NpyArray x, std::uint64_t features) {
   // gets no image shape, so that the model guesses the shape from the number of features.
   const bool may_be_grey = x.shape.size() == 4 && x.shape[1] == 1 && x.shape[3] > 4;
   if (x.shape.size() == 4 && !may_be_grey) raw.image = {x.shape[1], x.shape[2], x.shape[3]};
-  raw.x = Table::Dense{std::move(x.values)};
+  if (x.file)
+    raw.x = Table::Mapped{std::move(x.file), x.values_in_file, {}};
+  else
+    raw.x = Table::Dense{std::move(x.values)};
   return raw;
 }
 
@@ -102,7 +105,7 @@ Result<RawTable> make_raw_table_with_label_column(NpyArray x, bool label_is_firs
 }
 
 Result<RawTable> read_npy(const NpySource& source) {
-  auto x = read_file(source.file);
+  auto x = source.is_mapped ? map_npy_array(source.file) : read_file(source.file);
   if (!x) return std::move(x).error();
   Result<RawTable> raw = Error{};
   if (!source.label_column.empty()) {

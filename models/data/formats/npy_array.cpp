@@ -87,6 +87,8 @@ class ArrayReader {
   explicit ArrayReader(const NpyByteSource& source) : source_(source) {}
 
   Result<NpyArray> read();
+  /// Reads the header only. Requires: the source reads the bytes of `file`.
+  Result<NpyArray> map(std::shared_ptr<const MappedFile> file);
 
  private:
   [[nodiscard]] Error error(const std::string& what) const {
@@ -104,6 +106,10 @@ class ArrayReader {
   [[nodiscard]] Error not_finite(const NpyHeader& header, std::uint64_t element) const;
   /// Refuses further bytes after the array.
   Result<void> expect_end();
+  [[nodiscard]] Error longer_than_promised() const {
+    return error("holds more than its header promises, from byte " + std::to_string(offset_) +
+                 " on");
+  }
 
   const NpyByteSource& source_;
   /// The number of bytes read so far.
@@ -202,7 +208,7 @@ Result<void> ArrayReader::expect_end() {
   const auto got = source_.read(byte);
   if (!got) return got.error();
   if (*got == 0) return {};
-  return error("holds more than its header promises, from byte " + std::to_string(offset_) + " on");
+  return longer_than_promised();
 }
 
 /// Returns column-major `values` in row-major order.
@@ -243,10 +249,47 @@ Result<NpyArray> ArrayReader::read() {
                   header->type.kind == 'u' && header->type.bytes == 1, std::move(*values)};
 }
 
+Result<NpyArray> ArrayReader::map(std::shared_ptr<const MappedFile> file) {
+  auto header = read_header();
+  if (!header) return std::move(header).error();
+  const auto count = count_values(*header);
+  if (!count) return count.error();
+  const NpyType& type = header->type;
+  const bool is_native = type.is_big_endian == (std::endian::native == std::endian::big);
+  if (type.kind != 'f' || type.bytes != sizeof(float) || !is_native ||
+      (header->is_fortran && header->shape.size() > 1) || offset_ % alignof(float) != 0)
+    return error(
+        "its values cannot be used as they are in the file; valid with mapped=yes: as "
+        "numpy.save(file, numpy.ascontiguousarray(x, 'float32')) writes them");
+  const auto values = file->bytes().subspan(offset_);
+  offset_ += *count * sizeof(float);
+  if (values.size() != *count * sizeof(float)) return longer_than_promised();
+  return NpyArray{source_.name,    std::move(header->shape),
+                  false,           {},
+                  std::move(file), {reinterpret_cast<const float*>(values.data()), *count}};
+}
+
 }  // namespace
 
 std::string NpyArray::print_shape() const { return models::print_shape(shape); }
 
 Result<NpyArray> read_npy_array(const NpyByteSource& source) { return ArrayReader{source}.read(); }
+
+Result<NpyArray> map_npy_array(const std::string& path) {
+  auto file = MappedFile::open(path);
+  if (!file) return std::move(file).error();
+  std::span<const std::byte> rest = (*file)->bytes();
+  const auto read = [&rest](std::span<std::byte> out) -> Result<std::size_t> {
+    const std::size_t size = std::min(out.size(), rest.size());
+    std::ranges::copy(rest.first(size), out.begin());
+    rest = rest.subspan(size);
+    return size;
+  };
+  constexpr std::array gzip_magic{std::byte{0x1f}, std::byte{0x8b}};
+  if (rest.size() >= 2 && std::ranges::equal(rest.first(2), gzip_magic))
+    return Error{path + ": is compressed; valid with mapped=yes: a plain file"};
+  const NpyByteSource source{.read = read, .content_max = rest.size(), .name = path};
+  return ArrayReader{source}.map(*std::move(file));
+}
 
 }  // namespace starling::models

@@ -25,7 +25,7 @@ struct RawTable {
   /// The name of the file or generator, for messages.
   std::string source{};
   std::size_t features = 0;
-  std::variant<Table::Dense, Table::Sparse> x{};
+  std::variant<Table::Dense, Table::Sparse, Table::Mapped> x{};
   /// The labels as written, one for each row; zeros if the data has none.
   std::vector<float> labels{};
   bool has_labels = true;

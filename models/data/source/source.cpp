@@ -112,7 +112,8 @@ LibsvmSource read_libsvm(SpecReader& read, const Spec& spec) {
 }
 
 NpySource read_npy(SpecReader& read) {
-  constexpr std::string_view usage = "npy:FILE[,LABELS][,label=last|first][,task=class|value]";
+  constexpr std::string_view usage =
+      "npy:FILE[,LABELS][,label=last|first][,task=class|value][,mapped=yes]";
   NpySource source{.file = read_file_name(read, usage), .label_file = read.positional()};
   source.label_column = read.text("label", "");
   if (!source.label_column.empty() && source.label_column != "last" &&
@@ -123,6 +124,10 @@ NpySource read_npy(SpecReader& read) {
     read.refuse("label=" + source.label_column + " and the file '" + source.label_file +
                 "' both say where the labels are; valid: one of them");
   source.task = read_task(read);
+  source.is_mapped = read_choice(read, "mapped", yes_or_no).value_or(false);
+  if (source.is_mapped && !source.label_column.empty())
+    read.refuse("label=" + source.label_column +
+                " needs the whole file in memory; valid with mapped=yes: npy:FILE,LABELS");
   return source;
 }
 
@@ -243,7 +248,7 @@ std::string print_kind(const LibsvmSource& s) {
 std::string print_kind(const NpySource& s) {
   const std::string labels = s.label_file.empty() ? "" : "," + s.label_file;
   const std::string label = s.label_column.empty() ? "" : ",label=" + s.label_column;
-  return "npy:" + s.file + labels + label + print_task(s.task);
+  return "npy:" + s.file + labels + label + print_task(s.task) + (s.is_mapped ? ",mapped=yes" : "");
 }
 
 std::string print_kind(const NpzSource& s) {
@@ -327,7 +332,7 @@ const std::vector<std::pair<std::string, std::string>>& source_names() {
        "libsvm:FILE[,features=N][,base=0|1][,task=class|value]"},
       {"npy",
        "arrays of NumPy, features and labels: "
-       "npy:FILE[,LABELS][,label=last|first][,task=class|value]"},
+       "npy:FILE[,LABELS][,label=last|first][,task=class|value][,mapped=yes]"},
       {"npz",
        "an archive of NumPy arrays: "
        "npz:FILE[,features=NAME][,labels=NAME|none][,task=class|value]"},

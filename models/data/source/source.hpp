@@ -6,7 +6,7 @@
 ///         [,missing=mean|drop|refuse][,ignore=NAME,...][,category=NAME,...]
 ///         [,separator=comma|semicolon|tab|pipe][,decimal=point|comma][,comment=#][,header=yes|no]
 ///     libsvm:FILE[,features=N][,base=0|1][,task=class|value]
-///     npy:FILE[,LABELS][,label=last|first][,task=class|value]
+///     npy:FILE[,LABELS][,label=last|first][,task=class|value][,mapped=yes]
 ///     npz:FILE[,features=NAME][,labels=NAME|none][,task=class|value]
 ///     images:FOLDER[,size=HxW][,channels=1|3]
 ///     digits[:n=6000]
@@ -123,6 +123,8 @@ struct NpySource {
   /// `last` or `first`: the column of `file` that holds the labels; empty if no column does.
   std::string label_column = {};
   std::optional<LabelKind> task = std::nullopt;
+  /// True if the features stay in `file`, and are read when they are used (Table::Mapped).
+  bool is_mapped = false;
   bool operator==(const NpySource&) const = default;
 };
 

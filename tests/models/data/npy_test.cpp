@@ -219,6 +219,75 @@ TEST(Npy, RespectsTheMemoryLimit) {
             std::string::npos);
 }
 
+TEST(MappedNpy, HasTheRowsOfTheFileWithoutReadingThem) {
+  const TemporaryFolder folder;
+  const std::vector<float> numbers{1, 2, 3, 4, 5, 6, 7, 8};
+  const auto x = folder.write("x.npy", aligned_npy("<f4", "4, 2", little(numbers)));
+  const auto y = folder.write("y.npy", npy("<i8", "4,", little<std::int64_t>({0, 1, 1, 0})));
+  ReadLimits limits;
+  limits.memory_max = 31;  // less than the 32 bytes of the features
+  const ReadScope scope{limits};
+  EXPECT_NE(message_of(load_text("npy:" + x)).find("of memory; valid: up to"), std::string::npos);
+  const Table table = load_text("npy:" + x + ",mapped=yes").value();
+  EXPECT_TRUE(table.is_mapped());
+  EXPECT_FALSE(table.has_labels);
+  EXPECT_EQ(values_of(table), numbers);
+  EXPECT_EQ(table.entries(), 8U);
+  const Table labelled = load_text("npy:" + x + "," + y + ",mapped=yes").value();
+  EXPECT_EQ(labelled.classes(), 2U);
+  EXPECT_EQ(labelled.label(1), 1);
+  EXPECT_LT(labelled.bytes(), 32U) << "only the labels are in memory";
+}
+
+TEST(MappedNpy, SelectionsStayInTheFile) {
+  const TemporaryFolder folder;
+  const auto x =
+      folder.write("x.npy", aligned_npy("<f4", "3, 2", little<float>({1, 2, 3, 4, 5, 6})));
+  const Table table = load_text("npy:" + x + ",mapped=yes").value();
+  EXPECT_TRUE(table.has_adjacent_rows());
+  const Table chosen = table.select(std::vector<std::uint32_t>{2, 0, 2});
+  EXPECT_TRUE(chosen.is_mapped());
+  EXPECT_FALSE(chosen.has_adjacent_rows());
+  EXPECT_EQ(values_of(chosen), (std::vector<float>{5, 6, 1, 2, 5, 6}));
+  EXPECT_EQ(values_of(chosen.select(std::vector<std::uint32_t>{1, 0})),
+            (std::vector<float>{1, 2, 5, 6}));
+  chosen.prefetch(std::vector<std::uint32_t>{0, 1, 2});
+  const Table none = table.select({});
+  EXPECT_EQ(none.size(), 0U);
+  EXPECT_EQ(none.features(), 2U);
+}
+
+TEST(MappedNpy, RefusesFilesThatCannotBeUsedAsTheyAre) {
+  const TemporaryFolder folder;
+  const std::vector<float> numbers{1, 2, 3, 4};
+  const auto error_of = [&](const std::string& content, const std::string& options = "") {
+    const auto x = folder.write("x.npy", content);
+    std::string text = message_of(load_text("npy:" + x + ",mapped=yes" + options));
+    return text.starts_with(x) ? text.substr(x.size()) : text;
+  };
+  const std::string unusable =
+      ": its values cannot be used as they are in the file; valid with mapped=yes: as "
+      "numpy.save(file, numpy.ascontiguousarray(x, 'float32')) writes them";
+  EXPECT_EQ(error_of(aligned_npy(">f4", "2, 2", big(numbers))), unusable);
+  EXPECT_EQ(error_of(aligned_npy("<f8", "2, 2", little<double>({1, 2, 3, 4}))), unusable);
+  EXPECT_EQ(error_of(aligned_npy("|u1", "2, 2", "1234")), unusable);
+  EXPECT_EQ(error_of(aligned_npy("<f4", "2, 2", little(numbers), true)), unusable);
+  EXPECT_EQ(error_of(npy_with("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n",
+                              little(numbers))),
+            unusable)
+      << "the data begin at byte 70";
+  const std::string good = aligned_npy("<f4", "2, 2", little(numbers));
+  EXPECT_EQ(error_of(good), "no error");
+  EXPECT_EQ(error_of(good + "x"), ": holds more than its header promises, from byte 144 on");
+  EXPECT_EQ(error_of(good.substr(0, 143)),
+            ": its header promises [2, 2] values of 4 bytes, but the file is too short for them");
+  EXPECT_EQ(error_of(gzip(good)), ": is compressed; valid with mapped=yes: a plain file");
+  EXPECT_EQ(error_of(""), ": its header ends too early, at byte 0");
+  EXPECT_EQ(error_of(good, ",label=last"),
+            "npy: label=last needs the whole file in memory; valid with mapped=yes: "
+            "npy:FILE,LABELS");
+}
+
 TEST(Npz, FindsTrainingAndTestArraysByTheirUsualNames) {
   const TemporaryFolder folder;
   const auto x = [](float value) { return npy("<f4", "2, 1", little<float>({value, value})); };

@@ -29,6 +29,16 @@ inline std::string npy(const std::string& type, const std::string& shape, std::s
                   data);
 }
 
+/// Returns an npy file whose data begin at a multiple of 4 bytes, as those of NumPy do.
+inline std::string aligned_npy(const std::string& type, const std::string& shape,
+                               std::string_view data, bool is_fortran = false) {
+  const std::string start = "{'descr': '" + type +
+                            "', 'fortran_order': " + (is_fortran ? "True" : "False") +
+                            ", 'shape': (" + shape + "), }";
+  const std::size_t padding = 64 - (10 + start.size() + 1) % 64;
+  return npy_with(start + std::string(padding, ' ') + "\n", data);
+}
+
 /// Returns the bytes of the numbers as this machine stores them: little-endian.
 template <class T>
 std::string little(const std::vector<T>& numbers) {

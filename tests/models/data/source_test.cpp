@@ -20,6 +20,7 @@ TEST(Source, PrintsWhatItParsed) {
                            "npy:x.npy,y.npy",
                            "npy:x.npy,label=last,task=value",
                            "npy:x.npy,y.npy,task=class",
+                           "npy:x.npy,y.npy,mapped=yes",
                            "npz:a.npz",
                            "npz:a.npz,features=q,labels=none",
                            "npz:a.npz,task=value",
@@ -93,15 +94,17 @@ TEST(Source, RefusesInvalidTextsWithValidAlternatives) {
       {"libsvm:f,features=x", "libsvm: features=x must be a whole number >= 1 and <= 2147483648"},
       {"libsvm:f,base=2", "libsvm: base=2 must be a whole number >= 0 and <= 1"},
       {"npy",
-       "npy: names no file; valid: npy:FILE[,LABELS][,label=last|first][,task=class|value], no ',' "
-       "or '=' in a file's name"},
+       "npy: names no file; valid: "
+       "npy:FILE[,LABELS][,label=last|first][,task=class|value][,mapped=yes], no ',' or '=' in a "
+       "file's name"},
+      {"npy:x,mapped=on", "npy: mapped=on is unknown; valid: yes, no"},
       {"npy:x,label=mid",
        "npy: label=mid is unknown; valid: last, first, or a file of labels: npy:FILE,LABELS"},
       {"npy:x,y,label=last",
        "npy: label=last and the file 'y' both say where the labels are; valid: one of them"},
       {"npy:x,y,z",
        "npy: 'z' is one value too many; valid: at most 2 values without a key, and options: label, "
-       "task"},
+       "task, mapped"},
       {"npz:f,label=y",
        "npz: unknown option 'label'; did you mean 'labels'? valid: features, labels, task"},
       {"images:f,size=28",

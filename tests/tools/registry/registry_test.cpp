@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "starling/base/mapped_file.hpp"
 #include "starling/models/tabular/linear_models.hpp"
 #include "starling/tools/command_line/main.hpp"
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/registry/data.hpp"
 #include "starling/tools/registry/default_model.hpp"
+#include "tests/tools/folder.hpp"
 
 namespace starling::program {
 namespace {
@@ -255,6 +257,57 @@ TEST(Fingerprint, ChangesWithAnyValueOrLabel) {
   EXPECT_NE(first, table({1, 2, 3, 5}, {0, 1}));
   EXPECT_NE(first, table({1, 2, 3, 4}, {1, 1}));
   EXPECT_NE(first, table({3, 4, 1, 2}, {0, 1}));
+}
+
+/// Returns a table whose features are in the file `name`.
+models::Table map_table(const Folder& folder, const std::string& name, std::size_t features,
+                        const std::vector<float>& x, std::vector<float> labels) {
+  folder.write(name, {reinterpret_cast<const char*>(x.data()), x.size() * sizeof(float)});
+  auto file = MappedFile::open((folder.path() / name).string()).value();
+  const std::span values{reinterpret_cast<const float*>(file->bytes().data()), x.size()};
+  return {features, 0, models::Table::Mapped{std::move(file), values, {}}, std::move(labels)};
+}
+
+TEST(Fingerprint, OfAMappedTableChangesWithAnyLabelAndWithTheFirstRow) {
+  const Folder folder;
+  const std::size_t rows = 5000;
+  std::vector<float> x(rows);
+  std::vector<float> labels(rows);
+  const auto hash_of = [&] {
+    return fingerprint(AnyData::of(map_table(folder, "x", 1, x, labels)));
+  };
+  const auto first = hash_of();
+  EXPECT_EQ(first, hash_of());
+  labels[1] = 1;
+  EXPECT_NE(first, hash_of());
+  labels[1] = 0;
+  x[0] = 1;
+  EXPECT_NE(first, hash_of());
+  x = {1, 2, 3, 4};
+  labels = {0, 1};
+  EXPECT_EQ(fingerprint(AnyData::of(map_table(folder, "y", 2, x, labels))),
+            fingerprint(AnyData::of(models::Table{2, 0, models::Table::Dense{x}, labels})))
+      << "all values of a small table count";
+}
+
+TEST(Scaling, RefusesMappedTables) {
+  const Folder folder;
+  const auto data = AnyData::of(map_table(folder, "x", 1, {1, 200}, {0, 1}));
+  const Registry registry = with_built_in(Registry{});
+  models::Recipe recipe;
+  recipe.standardises = true;
+  EXPECT_EQ(scale_of(registry, {.data = "npy:x"}, recipe, data), models::Scale::none);
+  EXPECT_TRUE(scale_data(models::Scale::none, {data, data}));
+  EXPECT_EQ(scale_data(models::Scale::standard, {data, std::nullopt}).error().message,
+            "scale: standard would copy mapped data into memory; valid: none, or data without "
+            "mapped=yes");
+  const auto in_memory = AnyData::of(models::Table{1, 0, models::Table::Dense{{1, 3}}, {0, 1}});
+  EXPECT_FALSE(scale_data(models::Scale::standard, {in_memory, data}));
+  const auto scaled = scale_data(models::Scale::standard, {in_memory, in_memory});
+  ASSERT_TRUE(scaled);
+  EXPECT_EQ(scale_like(*scaled->train.table(), data).error().message,
+            "is mapped, but the model was trained on scaled features; valid: without mapped=yes");
+  EXPECT_TRUE(scale_like(*in_memory.table(), data));
 }
 
 }  // namespace
