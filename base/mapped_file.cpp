@@ -101,8 +101,8 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
       new MappedFile{{static_cast<const std::byte*>(begin), size}, path}};
 }
 
-MappedFile::MappedFile(std::span<const std::byte> bytes, std::string name)
-    : bytes_(bytes), name_(printable(std::move(name))) {
+MappedFile::MappedFile(std::span<const std::byte> bytes, std::string_view name)
+    : bytes_(bytes), name_(printable(name)) {
   if (!bytes_.empty()) add_record(bytes_, name_.c_str());
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "starling/base/result.hpp"
 
@@ -30,7 +31,7 @@ class MappedFile {
   void will_need(std::span<const std::byte> part) const noexcept;
 
  private:
-  MappedFile(std::span<const std::byte> bytes, std::string name);
+  MappedFile(std::span<const std::byte> bytes, std::string_view name);
 
   std::span<const std::byte> bytes_;
   /// The path, without control characters.

@@ -86,7 +86,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-std::string printable(std::string text) {
+std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::string_view rest = text; !rest.empty();) {

@@ -25,7 +25,7 @@ void split(Text&& text, char separator) = delete;
 
 /// Returns `text` with \xNN instead of each byte of a control character or of invalid UTF-8, so
 /// that it is safe to write to a terminal.
-[[nodiscard]] std::string printable(std::string text);
+[[nodiscard]] std::string printable(std::string_view text);
 
 /// Returns `text` in single quotes, for errors: its first 60 bytes, with \xNN instead of each byte
 /// that is not printable ASCII.

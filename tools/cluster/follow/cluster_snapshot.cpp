@@ -23,7 +23,7 @@ constexpr std::uint64_t age_max_ms = std::uint64_t{1} << 40U;
 
 /// Replaces characters that cannot be printed, because another process wrote the texts.
 core::NodeRecord with_printable_texts(core::NodeRecord node) {
-  node.name = printable(std::move(node.name));
+  node.name = printable(node.name);
   return node;
 }
 
@@ -60,8 +60,8 @@ void add_figures(JobSnapshot& job, const wire::JobStatus& report) {
 void add(JobSnapshot& job, const wire::JobStatus& report, const std::string& node) {
   job.settings = report.settings;
   for (auto& [key, text] : job.settings) {
-    key = printable(std::move(key));
-    text = printable(std::move(text));
+    key = printable(key);
+    text = printable(text);
   }
   job.name = actor::name_of(job.settings, report.job);
   job.client = printable(report.client);
@@ -79,8 +79,8 @@ void add(ClusterSnapshot& snapshot, const wire::NodeStatus& status) {
 
 wire::JobRecord with_printable_texts(wire::JobRecord record) {
   for (std::string* text : {&record.name, &record.description, &record.client, &record.summary.why})
-    *text = printable(std::move(*text));
-  for (auto& [name, value] : record.summary.figures) name = printable(std::move(name));
+    *text = printable(*text);
+  for (auto& [name, value] : record.summary.figures) name = printable(name);
   return record;
 }
 

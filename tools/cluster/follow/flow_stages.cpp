@@ -17,8 +17,8 @@ namespace {
 /// times that are no numbers.
 template <class Stage>
 void clean(Stage& stage) {
-  stage.description.operations = printable(std::move(stage.description.operations));
-  stage.description.partitioner = printable(std::move(stage.description.partitioner));
+  stage.description.operations = printable(stage.description.operations);
+  stage.description.partitioner = printable(stage.description.partitioner);
   if (!std::isfinite(stage.seconds)) stage.seconds = 0;
 }
 

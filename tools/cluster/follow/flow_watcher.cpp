@@ -108,9 +108,8 @@ bool FlowWatcher::fetch_result() {
     outcome_.first_lines = std::move(result->first_lines);
     // Another process has written the names and the numbers.
     for (auto& [name, value] : result->figures)
-      if (std::isfinite(value)) outcome_.figures.emplace_back(printable(std::move(name)), value);
-    for (std::string& reason : result->skipped)
-      outcome_.skipped.push_back(printable(std::move(reason)));
+      if (std::isfinite(value)) outcome_.figures.emplace_back(printable(name), value);
+    for (std::string& reason : result->skipped) outcome_.skipped.push_back(printable(reason));
     seconds_ = std::isfinite(result->seconds) ? result->seconds : 0;
     return true;
   }

@@ -32,7 +32,7 @@ void MergedJob::receive(const wire::JobStatus& report, const std::string& node) 
   for (const auto& other : report.counts.other_workers) note_updates(other.worker, other.updates);
   for (wire::MemberStatus member : report.local_members) {
     note_updates({member.member, member.incarnation}, member.updates);
-    member.why = printable(std::move(member.why));
+    member.why = printable(member.why);
     if (!std::isfinite(member.deal.data_epoch.value_or(0))) member.deal.data_epoch.reset();
     // The latest incarnation counts; an earlier one may not know yet that it has ended.
     const auto known = members.find(member.member);
