@@ -84,6 +84,9 @@ LayerPointer<T> make_conv2d(SpecReader& reader, const Shape& input) {
     reader.refuse("would have more weights than any memory holds");
     return nullptr;
   }
+  // Before the layer is made, because oneDNN divides by zero if it plans too large an output.
+  if (!check_output(reader, input, {shape.out_height(), shape.out_width(), shape.outputs}))
+    return nullptr;
   return std::make_shared<Conv2d<T>>(shape, has_bias);
 }
 
