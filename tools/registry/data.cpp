@@ -261,8 +261,11 @@ Result<AnyData> load_test_data(const Registry& registry, const std::string& text
     if (!data) return data;
     if (auto valid = check_class_numbering(*data, labelling); !valid)
       return std::move(valid).error().within(text);
-    // A test set need not hold the last classes, but a model may predict them.
     const models::Table* table = data->table();
+    if (table != nullptr && shape)
+      if (auto fits = models::check_image(table->image, shape->image); !fits)
+        return std::move(fits).error().within(text);
+    // A test set need not hold the last classes, but a model may predict them.
     if (table != nullptr && labelling && table->classes() > 0 &&
         table->classes() < labelling->classes) {
       const auto& names = table->labelling.names;

@@ -174,6 +174,7 @@ Result<models::Table> table_of(const std::string& path, const File& file,
   if (!values) return std::move(values).error();
   raw.labels = *std::move(labels);
   raw.x = models::Table::Dense{*std::move(values)};
+  raw.image = models::image_of((*x)->shape);
   const auto labelling = models::infer_labelling(raw);
   if (!labelling) return labelling.error();
   return models::to_table(std::move(raw), *labelling);

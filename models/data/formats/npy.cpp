@@ -48,11 +48,7 @@ RawTable make_features(NpyArray x, std::uint64_t features) {
   if (x.is_uint8)
     for (float& value : x.values) value /= 255;
   RawTable raw{.source = x.name, .features = features};
-  if (x.shape.size() == 3) raw.image = {x.shape[1], x.shape[2], 1};
-  // An array [rows, 1, height, width] probably holds grey images with the channel first. Its table
-  // gets no image shape, so that the model guesses the shape from the number of features.
-  const bool may_be_grey = x.shape.size() == 4 && x.shape[1] == 1 && x.shape[3] > 4;
-  if (x.shape.size() == 4 && !may_be_grey) raw.image = {x.shape[1], x.shape[2], x.shape[3]};
+  raw.image = image_of(x.shape);
   if (x.file)
     raw.x = Table::Mapped{std::move(x.file), x.values_in_file, {}};
   else

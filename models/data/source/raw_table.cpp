@@ -168,6 +168,13 @@ std::string print_classes(const Labelling& labelling) {
          std::to_string(first + labelling.classes - 1);
 }
 
+std::vector<std::size_t> image_of(std::span<const std::uint64_t> shape) {
+  if (shape.size() == 3) return {shape[1], shape[2], 1};
+  const bool may_be_grey = shape.size() == 4 && shape[1] == 1 && shape[3] > 4;
+  if (shape.size() != 4 || may_be_grey) return {};
+  return {shape[1], shape[2], shape[3]};
+}
+
 Result<Labelling> infer_labelling(const RawTable& raw) {
   if (!raw.has_labels) return Labelling{};
   if (raw.labelling && raw.labelling->names.size() == 1)

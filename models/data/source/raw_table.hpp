@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -44,6 +45,12 @@ struct RawTable {
   /// As Table::image.
   std::vector<std::size_t> image{};
 };
+
+/// Returns the Table::image of an array of this shape, whose first axis has the rows: [rows,
+/// height, width] or [rows, height, width, channels]. Returns an empty shape for other arrays, and
+/// for [rows, 1, height, width], which probably has grey images with the channel first: a model
+/// then guesses the shape from the number of features.
+[[nodiscard]] std::vector<std::size_t> image_of(std::span<const std::uint64_t> shape);
 
 /// Returns the labelling of `raw`: raw.labelling if it is set, else one inferred from the labels.
 /// Classes are written 0..k-1, 1..k, or -1 and +1. If raw.task is absent, the labels are

@@ -331,7 +331,7 @@ const std::vector<std::pair<std::string, std::string>>& source_names() {
        "sparse text, label index:value ...: "
        "libsvm:FILE[,features=N][,base=0|1][,task=class|value]"},
       {"npy",
-       "arrays of NumPy, features and labels: "
+       "arrays of NumPy: "
        "npy:FILE[,LABELS][,label=last|first][,task=class|value][,mapped=yes]"},
       {"npz",
        "an archive of NumPy arrays: "

@@ -82,6 +82,18 @@ TEST_F(SafetensorsData, ImagesHaveTheirColoursLast) {
   }
 }
 
+/// A net would otherwise read images of 2x6 pixels as others of 12 numbers.
+TEST_F(SafetensorsData, ImagesHaveTheHeightAndWidthOfTheTensor) {
+  const auto image = [&](const char* shape) {
+    return load(file_of({{"x", "U8", shape, std::string(36, 'a')}, y_i64})).value().image;
+  };
+  EXPECT_EQ(image("[3,2,2,3]"), (std::vector<std::size_t>{2, 2, 3}));
+  EXPECT_EQ(image("[3,2,6,1]"), (std::vector<std::size_t>{2, 6, 1}));
+  EXPECT_EQ(image("[3,2,6]"), (std::vector<std::size_t>{2, 6, 1}));
+  EXPECT_EQ(image("[3,1,2,6]"), std::vector<std::size_t>{});
+  EXPECT_EQ(image("[3,12]"), std::vector<std::size_t>{});
+}
+
 /// A test file may hold only some of the classes, but its label 1 still means class 1.
 TEST_F(SafetensorsData, WholeLabelsAreClassesFromZeroOn) {
   const RawTensor ones{"y", "I32", "[3]", bytes_of<std::int32_t>({1, 1, 1})};
