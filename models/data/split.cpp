@@ -41,7 +41,8 @@ Result<SplitRows> hold_out(std::uint64_t size, double share, std::uint64_t seed)
   const auto count = static_cast<std::uint64_t>(std::llround(share * static_cast<double>(size)));
   if (count == 0 || count >= size)
     return Error{"--holdout " + print_number(share) + " of " + std::to_string(size) +
-                 " rows leaves nothing to " + (count == 0 ? "test" : "train") + " on"};
+                 " rows leaves nothing to " + (count == 0 ? "test" : "train") +
+                 " on; valid: " + (size < 2 ? "data of 2 rows or more" : "0.5, or --test SOURCE")};
   const Permutation order{size, Random::stream(seed, holdout_stream)()};
   std::vector<bool> is_test(size, false);
   for (std::uint64_t i = 0; i < count; ++i) is_test[order(i)] = true;

@@ -29,6 +29,8 @@ std::string missing_value_options(const CsvSource& source) {
                "missing=mean";
 }
 
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 Error missing_cell(const CsvSource& source, const CsvRows& rows, std::size_t column,
                    std::string_view cell) {
   return rows.error(rows.name_of(column) + ": " + in_quotes(cell) + " is a missing value" +
@@ -183,7 +185,9 @@ Result<CsvReader::AddResult> CsvReader::add_feature(std::size_t feature, std::st
   if (is_missing(cell)) {
     if (!schema_.encoding->fills) return missing_cell(source_, rows_, file_column, cell);
   } else if (const CellKind kind = read_number(source_, cell, value); kind != CellKind::number) {
-    if (kind == CellKind::text && source_.training_table == nullptr) return AddResult::needs_schema;
+    // `Inf` and `Nan` are words: in a column of texts they are categories.
+    const bool may_be_text = kind == CellKind::text || is_letter(cell[0]);
+    if (may_be_text && source_.training_table == nullptr) return AddResult::needs_schema;
     return not_a_number(kind, cell, file_column);
   }
   values_.push_back(value);

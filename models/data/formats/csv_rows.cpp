@@ -50,6 +50,14 @@ bool begins_with_number_column(std::string_view line, const CsvSource& source) {
   return line[1] != '\t' && line[1] == guess_separator(line, source.has_decimal_commas);
 }
 
+/// Returns true if a CR stands within `line`, which has no quoted cell: then the lines of the file
+/// end by CR, as on old Macs.
+bool has_inner_return(std::string_view line) {
+  if (line.find('"') != line.npos) return false;
+  const auto found = line.find('\r');
+  return found != std::string_view::npos && line.find_first_not_of('\r', found) != line.npos;
+}
+
 }  // namespace
 
 CellKind read_number(const CsvSource& source, std::string_view cell, float& value) {
@@ -180,6 +188,8 @@ Result<const CsvRows::Cells*> CsvRows::read_line() {
     if (trim(**line).empty() && (is_first || !is_row_of_empty_cells(**line))) continue;
     if (is_first && ((**line).starts_with("\xff\xfe") || (**line).starts_with("\xfe\xff")))
       return error("is UTF-16; valid: UTF-8, as `iconv -f UTF-16 -t UTF-8` writes it");
+    if (is_first && has_inner_return(**line))
+      return error("ends lines by CR; valid: LF or CR LF, as `tr '\\r' '\\n'` writes");
     const bool may_be_comment =
         source_.has_comments || (is_first && !begins_with_number_column(**line, source_));
     if (may_be_comment && (**line).starts_with('#')) continue;

@@ -64,6 +64,15 @@ TEST_F(CsvColumns, CategoriesAreFoundAfterManyRows) {
   EXPECT_EQ(row(table, 1000), (std::vector<float>{5, 0, 1}));
 }
 
+TEST_F(CsvColumns, WordsThatOtherProgramsReadAsNumbersAreCategoriesInAnyOrder) {
+  for (const char* rows : {"Inf,1\nbc,2\nNan,3\n", "bc,1\nNan,2\nInf,3\n"}) {
+    const Table table = load_ok(std::string{"city,v\n"} + rows);
+    ASSERT_NE(table.encoding, nullptr);
+    EXPECT_EQ(table.encoding->columns[0].categories,
+              (std::vector<std::string>{"Inf", "Nan", "bc"}));
+  }
+}
+
 TEST_F(CsvColumns, OptionsNameColumnsByNameOrNumber) {
   const std::string text = "zip,name,rooms,y\n10115,ann,3,1.5\n20095,bob,2,2.5\n10115,cid,4,3.5\n";
   const Table table = load_ok(text, ",category=zip,id=name,ignore=rooms");

@@ -81,6 +81,8 @@ TEST(Csv, RefusesBadFilesWithLocationAndValidForm) {
        "\xff\xfe"
        "a",
        "FILE:1: is UTF-16; valid: UTF-8, as `iconv -f UTF-16 -t UTF-8` writes it"},
+      {"", "a,b\r1,2\r3,4\r",
+       "FILE:1: ends lines by CR; valid: LF or CR LF, as `tr '\\r' '\\n'` writes"},
       {"", "1,2\n\n3,4,5\n", "FILE:3: has 3 columns, but the first row has 2"},
       {"", "a,b\n1,2,3\n", "FILE:2: has 3 columns, but the first row has 2"},
       {"", "1,2\n3,4,\n", "FILE:2: has 3 columns, but the first row has 2"},

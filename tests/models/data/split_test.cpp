@@ -60,9 +60,12 @@ TEST(HoldOut, RefusesSharesOutsideOfZeroToOne) {
   EXPECT_EQ(message_of(hold_out(5, 1, 1)), "--holdout 1" + valid);
   EXPECT_EQ(message_of(hold_out(5, -0.5, 1)), "--holdout -0.5" + valid);
   EXPECT_EQ(message_of(hold_out(5, std::nan(""), 1)), "--holdout nan" + valid);
-  EXPECT_EQ(message_of(hold_out(5, 0.05, 1)), "--holdout 0.05 of 5 rows leaves nothing to test on");
+  EXPECT_EQ(message_of(hold_out(5, 0.05, 1)),
+            "--holdout 0.05 of 5 rows leaves nothing to test on; valid: 0.5, or --test SOURCE");
   EXPECT_EQ(message_of(hold_out(5, 0.95, 1)),
-            "--holdout 0.95 of 5 rows leaves nothing to train on");
+            "--holdout 0.95 of 5 rows leaves nothing to train on; valid: 0.5, or --test SOURCE");
+  EXPECT_EQ(message_of(hold_out(1, 0.2, 1)),
+            "--holdout 0.2 of 1 rows leaves nothing to test on; valid: data of 2 rows or more");
 }
 
 }  // namespace
