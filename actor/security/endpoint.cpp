@@ -67,6 +67,10 @@ class Endpoint::Core {
                     std::nullopt};
     if (options_.secrets) self.key = options_.secrets->keys.public_key;
     address_ = wire::print(self);
+    if (!wire::parse_peer(address_))
+      return Error{"no other node can connect to " + self.address +
+                   "; valid: as the address at which others reach this node (--advertise, or else "
+                   "--listen), HOST:PORT with the address of one network interface"};
     transport_ = *std::move(transport);
     is_open_ = true;
     return {};

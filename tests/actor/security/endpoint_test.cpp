@@ -209,6 +209,21 @@ TEST_F(EndpointTest, WithoutKeysReceivesFromAllEndpointsWithoutKeys) {
   EXPECT_TRUE(one.reaches(two));
 }
 
+/// Peers refuse such addresses, so they could not answer.
+TEST_F(EndpointTest, RefusesAnAddressAtWhichNoPeerCanReachIt) {
+  const auto ignore = [](const wire::FrameView&, const Sender&) {};
+  for (const char* listen : {"tcp://0.0.0.0:*", "tcp://*:*", "tcp://[::ffff:127.0.0.1]:*"}) {
+    const auto opened = Endpoint::open({.listen = listen, .utc_now = [] { return 0; }}, ignore);
+    ASSERT_FALSE(opened) << listen;
+    EXPECT_NE(opened.error().message.find("--advertise"), std::string::npos)
+        << opened.error().message;
+  }
+  EXPECT_TRUE(Endpoint::open({.listen = "tcp://0.0.0.0:*",
+                              .advertise = "tcp://127.0.0.1:7400",
+                              .utc_now = [] { return 0; }},
+                             ignore));
+}
+
 TEST_F(EndpointTest, PassesRevocationsOn) {
   TestEndpoint first{issue("first")};
   TestEndpoint second{issue("second")};
