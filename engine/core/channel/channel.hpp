@@ -288,13 +288,14 @@ class Channel {
   /// Handles the acknowledgements in `packet`.
   void acknowledge(const Context& context, const Packet<Payload>& packet) {
     if (packet.acknowledged > sent_) return;  // acknowledges a payload that was never sent
+    bool has_advanced = false;
     bool is_new = false;
     while (!in_flight_.empty() && first_in_flight() <= packet.acknowledged) {
       const Sent& sent = in_flight_.front();
       if (!sent.selectively_acknowledged) measure(context, sent);
       bytes_in_flight_ -= payload_bytes(sent.payload);
       in_flight_.pop_front();
-      is_new = true;
+      has_advanced = is_new = true;
     }
     for (std::uint64_t bit = 0; bit < 64; ++bit) {
       if ((packet.selective_acks >> bit & 1U) == 0) continue;
@@ -307,8 +308,10 @@ class Channel {
     }
     if (!is_new) return;
     resend_timeout_.on_acknowledged();
-    resend_at_.reset();
-    if (!in_flight_.empty()) resend_at_ = context.now + resend_timeout_.get();
+    if (in_flight_.empty()) return resend_at_.reset();
+    // Acknowledgements of later payloads do not postpone the resending of a lost one.
+    const Time resend_at = context.now + resend_timeout_.get();
+    resend_at_ = has_advanced ? resend_at : std::min(*resend_at_, resend_at);
   }
 
   /// Stores the payload of `packet`, and delivers all payloads that are next in order.

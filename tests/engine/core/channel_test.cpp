@@ -145,6 +145,24 @@ TEST_F(ChannelEnd, KeepsTheTimeoutAfterAPauseWithManyPayloadsInFlight) {
   EXPECT_GT(count_sent(), 1U) << "it is sent again within 20 ms";
 }
 
+/// All payloads that follow it are acknowledged before the timeout.
+TEST_F(ChannelEnd, ResendsALostPayloadWhileLaterOnesAreAcknowledged) {
+  Channel<int> channel{1, 1};
+  std::uint64_t received = 0;  // selective acknowledgements: all but the first payload
+  for (Time now = 0ms; now < 100ms; now += 4ms) {
+    ASSERT_TRUE(channel.send(at(now), 7));
+    if (now > 0ms) received = received << 1U | 1U;
+    for (Time after = 1ms; after < 4ms; after += 1ms) {
+      channel.on(at(now + after), {.from = 1, .to = 1, .selective_acks = received});
+      channel.on_timer(at(now + after));
+    }
+  }
+  EXPECT_TRUE(std::ranges::any_of(effects_, [](const auto& effect) {
+    const auto* out = std::get_if<Transmit<int>>(&effect);
+    return out != nullptr && out->packet.sequence == 1 && out->packet.is_resend;
+  }));
+}
+
 TEST_F(ChannelEnd, IgnoresAcknowledgementsOfPayloadsThatWereNotSent) {
   Channel<int> channel{1, 1};
   ASSERT_TRUE(channel.send(at(0ms), 7));
