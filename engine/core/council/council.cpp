@@ -1,6 +1,7 @@
 #include "starling/engine/core/council/council.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "starling/base/check.hpp"
@@ -86,10 +87,6 @@ void Council::on_full_ranges(const CouncilContext& context, std::vector<RangeId>
   full_ranges_ = std::move(full);
   for (const MemberId requester : requesters_)
     context.out.push_back(CouncilSend{requester, RangeReport{configuration_->epoch, full_ranges_}});
-}
-
-bool Council::suspects(MemberId id) const {
-  return std::ranges::find(suspicions_, id, &Suspicion::id) != suspicions_.end();
 }
 
 bool Council::on(const CouncilContext& context, MemberId from, const CouncilMessage& message) {
@@ -280,11 +277,6 @@ void Council::ask_everyone(const CouncilContext& context) {
   timer_.ensure(context, context.now + options_.answer_timeout);
 }
 
-bool Council::has_everyone_answered() const {
-  return std::ranges::none_of(configuration_->members,
-                              [&](const Member& member) { return is_answer_missing(member.id); });
-}
-
 /// True if no answer is missing from the members that may hold the range.
 bool Council::have_holders_answered(RangeId range) const {
   if (configuration_->ranges.empty()) return has_everyone_answered();
@@ -292,27 +284,27 @@ bool Council::have_holders_answered(RangeId range) const {
                               [&](const RangeOwner& owner) { return is_answer_missing(owner.id); });
 }
 
-/// Returns the members to remove so that no remaining member reports another. In each pair of a
-/// reporter and a reported member, one must go. This member stays, because others receive from it.
-/// Among the others, the member in the most pairs goes first; among equals, the one that most
-/// members report, then the one with the highest id. This repeats until no pair is left.
-std::vector<MemberId> Council::choose_conflicting() const {
+/// Returns the members to remove so that no remaining member reports another, except pairs in
+/// `staying`. In each pair of a reporter and a reported member, one must go. The members in
+/// `staying` stay. Among the others, the member in the most pairs goes first; among equals, the one
+/// that most members report, then the one with the highest id. This repeats until no pair is left.
+std::vector<MemberId> Council::choose_conflicting(std::span<const MemberId> staying) const {
   using Pair = std::pair<MemberId, MemberId>;  // a reporter and the member that it suspects
   std::vector<Pair> pairs;
-  const auto is_self = [&](MemberId id) { return id == options_.self.id; };
+  const auto stays = [&](MemberId id) { return is_among(staying, id); };
   for (const auto& [reporter, silent] : suspicion_reports_)
     for (const auto& [suspect, incarnation] : silent)
       if (configuration_->contains(suspect, incarnation) && !suspects(reporter.id) &&
-          !suspects(suspect) && !(is_self(reporter.id) && is_self(suspect)))
+          !suspects(suspect) && !(stays(reporter.id) && stays(suspect)))
         pairs.emplace_back(reporter.id, suspect);
   std::vector<MemberId> removed;
   const auto remove = [&](MemberId id) {
     removed.push_back(id);
     std::erase_if(pairs, [&](const Pair& pair) { return pair.first == id || pair.second == id; });
   };
-  const auto names_self = [&](const Pair& p) { return is_self(p.first) || is_self(p.second); };
-  for (auto pair = pairs.begin(); (pair = std::ranges::find_if(pairs, names_self)) != pairs.end();)
-    remove(is_self(pair->first) ? pair->second : pair->first);
+  const auto is_decided = [&](const Pair& p) { return stays(p.first) || stays(p.second); };
+  for (auto pair = pairs.begin(); (pair = std::ranges::find_if(pairs, is_decided)) != pairs.end();)
+    remove(stays(pair->first) ? pair->second : pair->first);
   while (!pairs.empty()) {
     std::map<MemberId, Pair> counts;  // by member: its pairs, and those in which it is reported
     for (const auto& [reporter, suspect] : pairs) {
@@ -327,7 +319,7 @@ std::vector<MemberId> Council::choose_conflicting() const {
   return removed;
 }
 
-PendingChanges Council::pending_changes(Time now) const {
+PendingChanges Council::pending_changes(Time now, std::vector<MemberId> staying) const {
   PendingChanges changes{.replication_factor = options_.replication_factor,
                          .owners = options_.owners,
                          .bsp = options_.bsp,
@@ -342,7 +334,8 @@ PendingChanges Council::pending_changes(Time now) const {
       changes.joins.push_back(request.member);
   }
   for (const Suspicion& suspicion : suspicions_) changes.dead.push_back(suspicion.id);
-  for (const MemberId id : choose_conflicting()) changes.dead.push_back(id);
+  staying.push_back(options_.self.id);  // because others receive from it
+  for (const MemberId id : choose_conflicting(staying)) changes.dead.push_back(id);
   std::ranges::sort(changes.dead);
   for (RangeId r = 0; r < configuration_->ranges.size(); ++r) {
     // A primary always holds its range.
@@ -363,6 +356,14 @@ ConfigurationPtr Council::choose_proposal(const CouncilContext& context) {
   }
   PendingChanges changes = pending_changes(context.now);
   Successor successor = next_configuration(*configuration_, changes);
+  if (!successor.lost.empty()) {
+    // If reports of others would cost a range, lets its full owners stay, and others go instead.
+    std::vector<MemberId> owners;
+    for (const RangeId r : successor.lost)
+      if (r < changes.full.size()) std::ranges::copy(changes.full[r], std::back_inserter(owners));
+    Successor other = next_configuration(*configuration_, pending_changes(context.now, owners));
+    if (other.next && other.lost.empty()) successor = std::move(other);
+  }
   if (!successor.lost.empty() && !suspicions_.empty()) {
     // Reports of others must not cost a range: removes only members that this one suspects itself.
     std::erase_if(changes.dead, [&](MemberId id) { return !suspects(id); });
@@ -391,10 +392,6 @@ void Council::begin_ballot(const CouncilContext& context) {
   highest_accepted_ = {};
   value_ = nullptr;
   send_council(context, Prepare{configuration_->epoch + 1, ballot_});
-}
-
-void Council::send_council(const CouncilContext& context, const CouncilMessage& message) const {
-  for (const MemberId id : configuration_->council) context.out.push_back(CouncilSend{id, message});
 }
 
 }  // namespace starling::core

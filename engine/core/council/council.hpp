@@ -15,8 +15,10 @@
 /// because every member must reach every other. See choose_conflicting().
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -180,7 +182,9 @@ class Council {
                         const CouncilMessage& message);
   void on_timer(const CouncilContext& context);
 
-  [[nodiscard]] bool suspects(MemberId id) const;
+  [[nodiscard]] bool suspects(MemberId id) const {
+    return std::ranges::find(suspicions_, id, &Suspicion::id) != suspicions_.end();
+  }
 
  private:
   enum class Phase { idle, preparing, accepting };
@@ -216,7 +220,10 @@ class Council {
   [[nodiscard]] bool is_answer_missing(MemberId id) const {
     return !suspects(id) && !range_reports_.contains(id);
   }
-  [[nodiscard]] bool has_everyone_answered() const;
+  [[nodiscard]] bool has_everyone_answered() const {
+    return std::ranges::none_of(configuration_->members,
+                                [&](const Member& member) { return is_answer_missing(member.id); });
+  }
   /// True while this member proposes nothing because others may still answer its RangeQuery. The
   /// planning of a proposal takes long if there are many ranges, so it is not done for each report
   /// that comes meanwhile.
@@ -224,13 +231,18 @@ class Council {
     return asked_at_ && now < *asked_at_ + options_.answer_timeout && !has_everyone_answered();
   }
   [[nodiscard]] bool have_holders_answered(RangeId range) const;
-  [[nodiscard]] std::vector<MemberId> choose_conflicting() const;
-  [[nodiscard]] PendingChanges pending_changes(Time now) const;
+  [[nodiscard]] std::vector<MemberId> choose_conflicting(std::span<const MemberId> staying) const;
+  /// Returns the changes that are pending. Reports of others remove neither this member nor one in
+  /// `staying`.
+  [[nodiscard]] PendingChanges pending_changes(Time now, std::vector<MemberId> staying = {}) const;
   /// Returns the configuration to propose. Returns nullptr if there is none yet, and sets a timer
   /// if time decides when there will be one.
   ConfigurationPtr choose_proposal(const CouncilContext& context);
   void begin_ballot(const CouncilContext& context);
-  void send_council(const CouncilContext& context, const CouncilMessage& message) const;
+  void send_council(const CouncilContext& context, const CouncilMessage& message) const {
+    for (const MemberId id : configuration_->council)
+      context.out.push_back(CouncilSend{id, message});
+  }
 
   CouncilOptions options_;
   ConfigurationPtr configuration_;

@@ -73,6 +73,24 @@ TEST(Council, KeepsARangeWhoseOwnersOnlyOtherMembersSuspect) {
   EXPECT_GT(network.last_epoch(), 1U);
 }
 
+/// Member 8, which is not in the council, alone holds a range: the other owner has not received it
+/// yet. Member 7 does not receive from member 8.
+TEST(Council, KeepsTheOnlyFullOwnerOfARangeAndRemovesTheMemberThatReportsIt) {
+  CouncilNetwork network{9, 9, 1};
+  const auto& owners = network.configuration(0).ranges[8].owners;
+  ASSERT_EQ(owners.front().id, 8U);
+  ASSERT_EQ(owners.back().id, 0U);
+  ASSERT_FALSE(network.configuration(0).in_council(8));
+  network.run(0, [](Council& council, const auto& context) {
+    council.on_full_ranges(context, {0});  // and not range 8
+  });
+  network.drop_incoming(7, 8);
+  network.run_until(20s);
+  EXPECT_FALSE(network.configuration(0).has_lost_range());
+  EXPECT_NE(network.configuration(0).find(8), nullptr);
+  EXPECT_EQ(network.configuration(0).find(7), nullptr);
+}
+
 TEST(Council, IgnoresSuspicionsOfAFormerIncarnation) {
   CouncilNetwork network{4, 6, 1};
   network.run(0, [](Council& council, const auto& context) { council.suspect(context, 3, 0); });
