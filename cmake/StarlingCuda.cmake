@@ -1,6 +1,7 @@
 # Sets STARLING_HAS_CUDA to whether starling_models_cuda is built. STARLING_CUDA=AUTO builds it if the
 # packages that it needs are found, ON requires them, OFF does not look for them. Code is compiled for
-# Ampere and Hopper, and as PTX for later devices, unless CMAKE_CUDA_ARCHITECTURES is set.
+# Ampere and Hopper, and as PTX for later devices, unless CMAKE_CUDA_ARCHITECTURES or the environment's
+# CUDAARCHS is set.
 set(STARLING_HAS_CUDA OFF)
 if(NOT STARLING_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "STARLING_CUDA=${STARLING_CUDA}: valid: AUTO, ON, OFF")
@@ -26,10 +27,26 @@ if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
 endif()
 # All libraries of a process share one CUDA runtime.
 set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
-if(NOT CMAKE_CUDA_ARCHITECTURES)
+if(NOT CMAKE_CUDA_ARCHITECTURES AND "$ENV{CUDAARCHS}" STREQUAL "")
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
 endif()
 set(missing "")
+# check_language() tests nvcc in a project of its own, which gets the host compiler and the flags only
+# through the environment. nvcc would otherwise use the g++ on the path, which need not be the compiler
+# of the rest of the program.
+if(CMAKE_CUDA_HOST_COMPILER)
+  set(ENV{CUDAHOSTCXX} ${CMAKE_CUDA_HOST_COMPILER})
+elseif("$ENV{CUDAHOSTCXX}" STREQUAL "" AND CMAKE_CXX_COMPILER_ID STREQUAL GNU
+    AND NOT CMAKE_CXX_COMPILER_ARG1)
+  set(ENV{CUDAHOSTCXX} ${CMAKE_CXX_COMPILER})
+endif()
+if(CMAKE_CUDA_FLAGS)
+  set(ENV{CUDAFLAGS} "${CMAKE_CUDA_FLAGS}")
+endif()
+# An earlier configuration may have stored that nvcc does not work, or that there was none.
+if(NOT CMAKE_CUDA_COMPILER AND DEFINED ENV{CUDACXX})
+  unset(CMAKE_CUDA_COMPILER CACHE)
+endif()
 # Unlike enable_language(), this goes on if nvcc does not work, as with a compiler that it does not
 # know. It checks nothing if CMAKE_CUDA_COMPILER is set.
 check_language(CUDA)
@@ -43,7 +60,11 @@ if(CMAKE_CUDA_COMPILER)
     set(missing "cuDNN 9 or later: cudnn.h and libcudnn, beside CUDA's or where cuDNN_ROOT says")
   endif()
 elseif(DEFINED ENV{CUDACXX})
-  set(missing "nvcc that works with ${CMAKE_CXX_COMPILER}: $ENV{CUDACXX} does not")
+  set(host "the g++ on the path")
+  if(NOT "$ENV{CUDAHOSTCXX}" STREQUAL "")
+    set(host $ENV{CUDAHOSTCXX})
+  endif()
+  set(missing "nvcc that works with ${host} (CUDAHOSTCXX names another): $ENV{CUDACXX} does not, and logs in ${CMAKE_BINARY_DIR}/CMakeFiles say why")
 else()
   set(missing "nvcc: on the path, in /usr/local/cuda/bin or where CMAKE_CUDA_COMPILER says")
 endif()

@@ -10,6 +10,8 @@
 
 #include "starling/models/cuda/device.hpp"
 #include "starling/models/net/layers/layer_specification.hpp"
+#include "starling/models/net/plan.hpp"
+#include "starling/models/table.hpp"
 
 namespace starling::models::cuda {
 
@@ -18,9 +20,13 @@ namespace starling::models::cuda {
 struct PluginBuild {
   /// The project's version.
   std::string_view version;
+  /// The commit that it was built from; "unknown" without Git.
+  std::string_view commit;
   std::string_view compiler = __VERSION__;
   std::size_t net_bytes = sizeof(Net<float>);
   std::size_t specification_bytes = sizeof(LayerSpecification);
+  std::size_t operation_bytes = sizeof(Operation<float>);
+  std::size_t table_bytes = sizeof(Table);
   bool operator==(const PluginBuild&) const = default;
 };
 
@@ -36,7 +42,7 @@ struct Plugin {
 
 /// The name of the exported function, whose type is PluginEntry. The name changes whenever the
 /// function's arguments or result change.
-inline constexpr const char* plugin_entry_name = "starling_cuda_plugin_2";
+inline constexpr const char* plugin_entry_name = "starling_cuda_plugin_3";
 using PluginEntry = const Plugin* (*)();
 
 }  // namespace starling::models::cuda

@@ -18,21 +18,22 @@ using models::Device;
 constexpr const char* library_name = "libstarling_cuda.so";
 
 /// Returns the paths at which the CUDA library may be: the program's folder; ../lib, where the
-/// build puts it; the folder of libraries beside the program's, where `cmake --install` puts it;
-/// and its bare name, which dlopen() looks up in the system's folders.
+/// build puts it; the folder of libraries, where `cmake --install` puts it; and its bare name,
+/// which dlopen() looks up in the system's folders.
 std::vector<std::string> library_paths() {
   std::error_code fault;
   const auto folder = std::filesystem::read_symlink("/proc/self/exe", fault).parent_path();
   if (fault) return {library_name};
   return {folder / library_name, folder.parent_path() / "lib" / library_name,
-          folder.parent_path() / STARLING_INSTALL_LIBDIR / library_name, library_name};
+          folder / STARLING_LIBRARY_FOLDER / library_name, library_name};
 }
 
 /// Returns true if program and plugin are of one build, so that they agree on the memory layout of
-/// nets.
+/// nets and tables.
 bool is_same_build(const cuda::Plugin& plugin) {
   const std::string program_version = version();
-  return plugin.build == cuda::PluginBuild{.version = program_version};
+  const std::string program_commit = commit();
+  return plugin.build == cuda::PluginBuild{.version = program_version, .commit = program_commit};
 }
 
 /// Loads the plugin from the first path at which it exists. Never unloads it.
