@@ -20,6 +20,7 @@
 #include "starling/actor/job/assignment.hpp"
 #include "starling/actor/job/job.hpp"
 #include "starling/actor/train/train_options.hpp"
+#include "starling/base/check.hpp"
 #include "starling/engine/core/training/compression.hpp"
 #include "starling/engine/core/training/exchanges.hpp"
 #include "starling/engine/core/training/hand_ins.hpp"
@@ -122,14 +123,21 @@ requires models::Model<M, D>
                                     const TrainOptions& options);
 
 /// Returns the model's parameters at the end of the job, as one vector; empty if the job has lost
-/// them (Outcome::model).
+/// them (Outcome::model). Requires: `outcome` is that of a job that trained this model, with
+/// options that may differ from these.
 template <class M>
-[[nodiscard]] std::vector<typename M::Scalar> parameters_of(const M& model,
-                                                            const TrainOptions& options,
+[[nodiscard]] std::vector<typename M::Scalar> parameters_of(const M& model, const TrainOptions&,
                                                             const Outcome& outcome) {
   using T = typename M::Scalar;
   if (outcome.model.empty()) return {};
-  return to_vector<T>(layout_of<T>(model.parameters(), options.job), outcome.model);
+  // The ranges divide the vector in their order. Where they divide it depends on the job's options.
+  std::vector<T> parameters;
+  for (const core::RangeState& state : outcome.model) {
+    const auto values = state.value.template as<T>();
+    parameters.insert(parameters.end(), values.begin(), values.end());
+  }
+  STARLING_CHECK(parameters.size() == models::total_size(model.parameters()));
+  return parameters;
 }
 
 }  // namespace starling::actor

@@ -53,8 +53,16 @@ class AlgorithmOf final : public AnyModel {
     if (data.as<D>() == nullptr)
       return Error{"algorithm " + text_ + " computes with data of another type"};
     // An evaluation makes the algorithm for its data too, so it must be possible to make it.
-    if (made_.evaluate)
-      if (const auto made = make_for(data); !made) return made.error();
+    if (!made_.evaluate) return {};
+    const auto made = make_for(data);
+    if (!made) return made.error();
+    const auto is_alike = [](const models::Parameter& a, const models::Parameter& b) {
+      return a.name == b.name && a.shape == b.shape && a.row_sparse == b.row_sparse;
+    };
+    if (!std::ranges::equal(actor::parameters_of(**made), parameters(), is_alike))
+      return Error{"algorithm " + text_ +
+                   " has other tensors for this data than for its training data; valid: data of "
+                   "the same shape"};
     return {};
   }
   [[nodiscard]] Result<void> accepts_batch(std::size_t) const override { return {}; }

@@ -61,4 +61,21 @@ Result<std::shared_ptr<const AnyModel>> make_model(const Registry& registry,
                valid_names(models_for(registry, data))};
 }
 
+Result<void> accepts_test_data(const AnyModel& model, const models::Table* shape,
+                               const AnyData& data) {
+  if (auto accepted = model.accepts(data); !accepted) return accepted;
+  const models::Table* table = data.table();
+  if (shape == nullptr || table == nullptr) return {};
+  if (table->is_sparse() != shape->is_sparse())
+    return Error{std::string{"has "} + (table->is_sparse() ? "sparse" : "dense") +
+                 " rows, but the training data has " + (shape->is_sparse() ? "sparse" : "dense") +
+                 " ones"};
+  // A sparse table may lack the last features, because its rows leave out zeros.
+  const bool fits = shape->is_sparse() ? table->features() <= shape->features()
+                                       : table->features() == shape->features();
+  if (fits) return {};
+  return Error{"has " + print_count(table->features(), "feature") + ", but the training data has " +
+               std::to_string(shape->features())};
+}
+
 }  // namespace starling::program

@@ -22,6 +22,13 @@ namespace starling::program {
     const Registry& registry, const std::string& text, const AnyData& data,
     std::optional<ElementType> type = {});
 
+/// Returns an Error if the model refuses `data`, on which it is to be tested or is to predict, or
+/// if the rows of `data` have another form or other features than those of its training data, which
+/// a model of a user's need not check. `shape` is the table of the training data, with or without
+/// rows; null if the training data is not a table.
+[[nodiscard]] Result<void> accepts_test_data(const AnyModel& model, const models::Table* shape,
+                                             const AnyData& data);
+
 /// Returns the names of the models that learn from data of this type.
 [[nodiscard]] std::vector<std::string> models_for(const Registry& registry, const AnyData& data);
 

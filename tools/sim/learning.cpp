@@ -157,7 +157,7 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
   if (auto valid = check_gradient_options(**model, settings); !valid)
     return std::move(valid).error();
   if (data->test)
-    if (auto fits = (*model)->accepts(*data->test); !fits)
+    if (auto fits = accepts_test_data(**model, data->train.table(), *data->test); !fits)
       return std::move(fits).error().within(location_or_flag(settings, "test"));
   const models::Recipe recipe = (*model)->recipe();
   const models::Scale scale = scale_of(registry, training->data, recipe, data->train);

@@ -70,7 +70,9 @@ void LinearLearner::measure_until(core::Time now) {
 
 void LinearLearner::finish(core::Time now) {
   measure_until(now);
-  if (in_seconds(now) > errors_.back().x) errors_.push_back({in_seconds(now), normalised_error()});
+  // The last measurement came before the updates of its own moment.
+  if (in_seconds(now) > errors_.back().x) errors_.push_back({in_seconds(now), 0});
+  errors_.back().y = normalised_error();
 }
 
 double LinearLearner::normalised_error() const {

@@ -334,7 +334,7 @@ Result<std::shared_ptr<const AnyModel>> model_in(const Registry& registry,
   if (!model) return std::move(model).error().within(stored.path);
   if (auto valid = check_parameters(**model); !valid)
     return std::move(valid).error().within(stored.path);
-  if (auto accepted = (*model)->accepts(data); !accepted)
+  if (auto accepted = accepts_test_data(**model, shape.table(), data); !accepted)
     return std::move(accepted).error().within(source);
   return model;
 }

@@ -71,7 +71,7 @@ Result<std::shared_ptr<const AnyModel>> make_job_model(const Registry& registry,
   if (auto fits = (*model)->accepts(data.train); !fits)
     return with_location(std::move(fits).error(), settings, "model");
   if (data.test)
-    if (auto fits = (*model)->accepts(*data.test); !fits)
+    if (auto fits = accepts_test_data(**model, data.train.table(), *data.test); !fits)
       return with_location(std::move(fits).error(), settings, "test");
   return model;
 }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <numeric>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -37,6 +38,33 @@ class BspJob : public testing::Test {
   }
   TrainOptions job_;
 };
+
+/// A model whose parameters stay 0, 1, 2, ...
+struct Numbered : FaultyModel {
+  static constexpr std::size_t size = 200'000;
+  static std::vector<models::Parameter> parameters() { return {{.name = "w", .shape = {size}}}; }
+  static void initialise(std::span<float> w, Random&) { std::iota(w.begin(), w.end(), 0.0F); }
+  static double gradient(std::span<const float>, const models::Table&, models::Batch,
+                         std::span<float>, models::ComputeContext&) {
+    return 0;
+  }
+};
+
+/// The number of workers decides where the vector is divided into ranges.
+TEST(ParametersOf, AreInOrderWhateverTheOptionsAreNow) {
+  const auto data = load("linear:d=5,n=60");
+  std::vector<float> expected(Numbered::size);
+  std::iota(expected.begin(), expected.end(), 0.0F);
+  TrainOptions options;
+  options.job.barrier = barrier::parse("asp").value();
+  options.job.steps = 1;
+  options.job.workers = 8;
+  const Outcome outcome = train<Numbered, models::Table>({}, data, nullptr, options).value();
+  for (const std::size_t workers : {8U, 1U, 64U}) {
+    options.job.workers = workers;
+    EXPECT_EQ(parameters_of(Numbered{}, options, outcome), expected) << workers;
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(Modes, EveryMode,
                          testing::Values(core::Mode::central, core::Mode::hybrid, core::Mode::peer),

@@ -98,6 +98,21 @@ TEST_F(OwnProgram, OpensOnlyModelsThatItContains) {
   EXPECT_TRUE(contains(ran.err, "m: unknown model 'circle'")) << ran.err;
 }
 
+/// The model `mean` accepts any table.
+TEST_F(OwnProgram, RefusesTestDataWithRowsOfAnotherShape) {
+  ASSERT_EQ(own("train --data linear:d=3,n=100 --model mean --epochs 1 --quiet --save m").code, 0);
+  folder_.write("s.svm", "1 1:2 3:1\n0 2:1\n");
+  for (const auto& [data, error_part] : std::vector<std::pair<std::string, std::string>>{
+           {"linear:d=2,n=50", ": has 2 features, but the training data has 3"},
+           {"linear:d=5,n=50", ": has 5 features, but the training data has 3"},
+           {"libsvm:s.svm", ": has sparse rows, but the training data has dense ones"}}) {
+    const ProgramResult ran = own("evaluate m --data " + data);
+    EXPECT_EQ(ran.code, 2) << data;
+    EXPECT_TRUE(contains(ran.err, error_part)) << ran.err;
+  }
+  EXPECT_EQ(own("evaluate m --data linear:d=3,n=50").code, 0);
+}
+
 TEST_F(OwnProgram, KeepsTheLastGoodModelIfTheLossIsNotFinite) {
   folder_.write("x.csv", "0,2.5\n0,2.5\n0,2.5\n0,2.5\n0,2.5\n");
   const ProgramResult ran =

@@ -160,6 +160,28 @@ TEST(Registry, AnAlgorithmIsTestedOnTheTestData) {
   EXPECT_FALSE((*model)->accepts(AnyData::of(Indivisible{13})));
 }
 
+TEST(Registry, AnAlgorithmIsNotTestedOnDataForWhichItHasOtherTensors) {
+  const auto registry =
+      Registry{}.algorithm<double>("wide", "", [](SpecReader&, const models::Table& data) {
+        return actor::Algorithm<double>{
+            .tensors = {{"wide", {data.features()}}},
+            .hooks = {.push = [](auto&) -> std::vector<actor::Update<double>> { return {}; }},
+            .evaluate = [](const auto& tensors) -> models::Metrics {
+              return {{"sum", tensors.get("wide")[0]}};
+            }};
+      });
+  const auto table = [](std::size_t features) {
+    return AnyData::of(
+        models::Table{features, 0, models::Table::Dense{std::vector<float>(features)}, {0}});
+  };
+  const auto model = make_model(registry, "wide", table(2));
+  ASSERT_TRUE(model);
+  EXPECT_TRUE((*model)->accepts(table(2)));
+  EXPECT_EQ((*model)->accepts(table(300'000)).error().message,
+            "algorithm wide has other tensors for this data than for its training data; valid: "
+            "data of the same shape");
+}
+
 TEST(Registry, AnExceptionOfAnyTypeEndsTheProgram) {
   const std::array words{"mine", "train", "--data", "bad", "--model", "one"};
   testing::internal::CaptureStderr();

@@ -61,6 +61,16 @@ TEST(LinearLearner, MeasuresTheErrorAtTheEnd) {
   EXPECT_EQ(learner.errors().back().x, 100);
 }
 
+TEST(LinearLearner, CountsTheUpdatesOfTheLastMoment) {
+  LinearLearner learner{problem(), {.workers = 2, .rate = 0.02, .batch = 1, .every = 100ms}};
+  for (const sim::MemberId worker : {0U, 1U}) learner.on_begin(worker, 1, 0s);
+  for (const sim::MemberId worker : {0U, 1U}) learner.on_end(worker, 1, 100ms);
+  EXPECT_EQ(learner.error(), 1) << "measured before the first update";
+  learner.finish(100ms);
+  EXPECT_NE(learner.error(), 1);
+  EXPECT_EQ(learner.errors().size(), 2U);
+}
+
 // A worker reads the model when its step begins. Other workers may change the model before the step
 // ends, but the gradient is that of the model that was read.
 TEST(LinearLearner, AppliesTheGradientOfTheModelThatWasRead) {
