@@ -28,7 +28,8 @@ struct MappingRecord {
   std::size_t size = 0;
   const char* name = nullptr;
 };
-/// The parts of further files that are cut short end the process by the signal, without a message.
+/// If more files than this are mapped, one of the others that is cut short ends the process by
+/// SIGBUS, without a message.
 std::array<MappingRecord, 256> records;
 struct sigaction previous_action;
 
@@ -95,7 +96,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   void* const begin = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file->descriptor(), 0);
   if (begin == MAP_FAILED)
     return Error{path + ": cannot be mapped into memory: " + std::strerror(errno)};
-  // Else the system reads much about each part that is used: with some disks, 8 MiB.
+  // Otherwise the system reads more than the page that is used: with some disks 8 MiB.
   ::madvise(begin, size, MADV_RANDOM);
   return std::shared_ptr<const MappedFile>{
       new MappedFile{{static_cast<const std::byte*>(begin), size}, path}};

@@ -12,10 +12,9 @@
 namespace starling {
 
 /// The content of a regular file. The system may drop the parts that it has read, and read them
-/// again, so the content may be larger than the memory. If a part is used that is not in the file
-/// any more, because another process has cut the file short, a message is written to the standard
-/// error, and the process exits with code 1: no result with bytes of no file may come about.
-/// Immutable; thread-safe.
+/// again, so the content may be larger than the memory. If another process cuts the file short, and
+/// a part is used that is gone, this process writes a message to the standard error and exits with
+/// code 1, because no thread could go on without the part. Immutable; thread-safe.
 class MappedFile {
  public:
   /// Opens the same files as InputDescriptor::open(), but no pipes.

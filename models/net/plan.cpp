@@ -59,10 +59,8 @@ class Plan<T>::Builder {
     operation.parameters_size = total_size(operation.layer->parameters());
     parameters_ += operation.parameters_size;
     const Shape output = operation.layer->output();
-    if (volume(output) > volume_max)
-      return Error{location + ": makes " + print_shape(output) + " from its input " +
-                   print_shape(shape(value)) + "; valid: at most " + std::to_string(volume_max) +
-                   " numbers for a sample"};
+    if (auto fits = check_output(shape(value), output); !fits)
+      return std::move(fits).error().within(location);
     return add_operation(std::move(operation), output);
   }
 

@@ -100,8 +100,8 @@ struct OtherTask {
 [[nodiscard]] std::string describe(const AnyData& data);
 
 /// Returns a hash of all values and labels of a table, and of its scaling and encoding; of a mapped
-/// table, a hash of all labels and of the values of about 1,000 rows or 16 MiB. For data of another
-/// type, returns a hash of its size and, if it has labels, of these.
+/// table, a hash of all labels and of the values of at most 2,047 rows or 32 MiB. For data of
+/// another type, returns a hash of its size and, if it has labels, of these.
 [[nodiscard]] std::uint64_t fingerprint(const AnyData& data);
 
 }  // namespace starling::program

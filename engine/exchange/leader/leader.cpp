@@ -254,9 +254,10 @@ void LeaderExchange::on_configuration(const Context& context, const Configuratio
   std::erase_if(reported_, [&](const auto& known) { return !is_present(known.first); });
   std::erase_if(awaited_, [&](const MemberIncarnation& other) { return !is_present(other); });
   // A worker that joins has no samples yet (expected_samples()).
-  for (const MemberIncarnation& other : others())
-    if (before && !before->contains(other.id, other.incarnation))
-      reported_by(other).own_samples = known_steps(self()).samples;
+  if (before)
+    for (const MemberIncarnation& other : others())
+      if (!before->contains(other.id, other.incarnation))
+        reported_by(other).own_samples = known_steps(self()).samples;
   // A worker that joins may have got its copy from a worker that lacks the report, so the joining
   // worker gets the report, too.
   const bool is_awaiting = !awaited_.empty();

@@ -85,8 +85,11 @@ LayerPointer<T> make_conv2d(SpecReader& reader, const Shape& input) {
     return nullptr;
   }
   // Before the layer is made, because oneDNN divides by zero if it plans too large an output.
-  if (!check_output(reader, input, {shape.out_height(), shape.out_width(), shape.outputs}))
+  const Shape output{shape.out_height(), shape.out_width(), shape.outputs};
+  if (const auto fits = check_output(input, output); !fits) {
+    reader.refuse(fits.error().message);
     return nullptr;
+  }
   return std::make_shared<Conv2d<T>>(shape, has_bias);
 }
 

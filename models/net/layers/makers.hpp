@@ -90,12 +90,4 @@ inline bool check_window(SpecReader& reader, const Shape& input, std::size_t siz
   return false;
 }
 
-/// Returns true if a sample of shape `output` is not too large; records an error if it is.
-inline bool check_output(SpecReader& reader, const Shape& input, const Shape& output) {
-  if (volume(output) <= volume_max) return true;
-  reader.refuse("makes " + print_shape(output) + " from its input " + print_shape(input) +
-                "; valid: at most " + std::to_string(volume_max) + " numbers for a sample");
-  return false;
-}
-
 }  // namespace starling::models

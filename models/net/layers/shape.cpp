@@ -27,6 +27,12 @@ std::string print_shape(const Shape& shape) {
   return text;
 }
 
+Result<void> check_output(const Shape& input, const Shape& output) {
+  if (volume(output) <= volume_max) return {};
+  return Error{"makes " + print_shape(output) + " from its input " + print_shape(input) +
+               "; valid: at most " + std::to_string(volume_max) + " numbers for a sample"};
+}
+
 Result<Shape> parse_shape(std::string_view text) {
   const auto refuse = [&] {
     return Error{quote(text) +

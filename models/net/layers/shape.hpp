@@ -29,6 +29,9 @@ inline constexpr std::size_t volume_max = std::size_t{1} << 24U;
 /// most volume_max.
 [[nodiscard]] Result<Shape> parse_shape(std::string_view text);
 
+/// Refuses a layer's `output` for one sample of shape `input` if its volume is above volume_max.
+[[nodiscard]] Result<void> check_output(const Shape& input, const Shape& output);
+
 /// Guesses the shape of an image from its number of features: a square image of one channel for a
 /// square number, a square image of three channels for three times a square number, else an empty
 /// shape. No number is both.
