@@ -46,8 +46,7 @@ void GossipExchange::write(const Context& context, const Write& write) {
   apply(write);
   writing_ = write.step;
   if (const auto target = draw_target(context, write.step)) {
-    context.send(target->id, KnownProgress{write.step, progress()});
-    transfers_.push_back({.step = write.step, .target = *target, .in_flight = 1});
+    begin_transfer(context, *target, write.step);
   }
   send_next(context);
 }
@@ -87,25 +86,43 @@ std::optional<MemberIncarnation> GossipExchange::draw_target(const Context& cont
 
 /// Returns how much of the weight of a range the worker sends: all once it has ended.
 double GossipExchange::weight_to_send(RangeId range) const {
-  const auto& [weight, weight_min, versions, waiting] = weights_[range];
-  return ended_at_ ? weight : push_weight(weight, weight_min);
+  const RangeWeight& own = weights_[range];
+  return ended_at_ ? own.weight : push_weight(own.weight, own.weight_min);
+}
+
+/// Returns how many messages count for the window of a target: all that are in flight or, once this
+/// worker has ended, those to this target: handing over waits for no other target.
+std::size_t GossipExchange::in_flight(const MemberIncarnation& target) const {
+  std::size_t count = 0;
+  for (const Transfer& transfer : transfers_)
+    if (!ended_at_ || transfer.target == target) count += transfer.in_flight.size();
+  return count;
+}
+
+/// Begins a transfer with all that this worker knows of the progress of all.
+void GossipExchange::begin_transfer(const Context& context, const MemberIncarnation& target,
+                                    Step step) {
+  const Step number = next_number(step);
+  context.send(target.id, KnownProgress{number, progress()});
+  transfers_.push_back({.step = step, .target = target, .in_flight = {{number, {}}}});
 }
 
 /// Sends the next ranges while fewer than `window` messages are in flight. The write of step k is
 /// done once others have acknowledged all that this worker sent them in the steps up to k - lag.
 void GossipExchange::send_next(const Context& context) {
-  std::size_t in_flight = 0;
-  for (const Transfer& transfer : transfers_) in_flight += transfer.in_flight;
-  for (Transfer& transfer : transfers_)
-    for (; transfer.next < ranges() && in_flight < options().window; ++transfer.next) {
+  for (Transfer& transfer : transfers_) {
+    std::size_t count = in_flight(transfer.target);
+    for (; transfer.next < ranges() && count < options().window; ++transfer.next) {
       const double weight = weight_to_send(transfer.next);
       if (weight == 0) continue;
-      send(context, transfer.target.id, transfer.next, transfer.step, weight);
-      ++transfer.in_flight;
-      ++in_flight;
+      const Step number = next_number(transfer.step);
+      send(context, transfer.target.id, transfer.next, number, weight);
+      transfer.in_flight.push_back({number, std::exchange(weights_[transfer.next].taken, {})});
+      ++count;
     }
+  }
   std::erase_if(transfers_, [&](const Transfer& transfer) {
-    return transfer.next == ranges() && transfer.in_flight == 0;
+    return transfer.next == ranges() && transfer.in_flight.empty();
   });
   if (writing_ && (transfers_.empty() || transfers_.front().step + settings_.lag > *writing_))
     context.out.push_back(Written{*std::exchange(writing_, std::nullopt)});
@@ -113,10 +130,10 @@ void GossipExchange::send_next(const Context& context) {
 }
 
 /// Sends a part of the weight of a range.
-void GossipExchange::send(const Context& context, MemberId to, RangeId range, Step step,
+void GossipExchange::send(const Context& context, MemberId to, RangeId range, Step number,
                           double weight) {
   context.send(to,
-               PushSum{range, step, weight,
+               PushSum{range, number, weight,
                        options().rounds_to_bf16 && !ended_at_
                            ? round_to_send(range, weight)
                            : slice_of(options().layout->ranges[range], values(range), nullptr)});
@@ -144,13 +161,21 @@ Slice GossipExchange::round_to_send(RangeId range, double weight) {
 }
 
 bool GossipExchange::on(const Context& context, MemberId from, const GossipReceived& received) {
-  const auto transfer = std::ranges::find_if(transfers_, [&](const Transfer& one) {
-    return one.target.id == from && one.step == received.step && one.in_flight > 0;
-  });
-  if (transfer == transfers_.end()) return true;
-  --transfer->in_flight;
-  send_next(context);
+  for (Transfer& transfer : transfers_) {
+    const auto sent = std::ranges::find(transfer.in_flight, received.step, &Sent::number);
+    if (transfer.target.id != from || sent == transfer.in_flight.end()) continue;
+    acknowledge(context, sent->contains);
+    transfer.in_flight.erase(sent);
+    send_next(context);
+    break;
+  }
   return true;
+}
+
+/// Acknowledges PushSums, and removes them from the list.
+void GossipExchange::acknowledge(const Context& context, std::vector<Taken>& taken) const {
+  for (const auto& [sender, step] : std::exchange(taken, {}))
+    if (is_present(sender)) context.send(sender.id, GossipReceived{step});
 }
 
 // --- what others send ---------------------------------------------------------------------------
@@ -171,7 +196,9 @@ void GossipExchange::add(const Context& context, MemberId from, const PushSum& s
   own.weight += sent.weight;
   options().applier->mix(values(sent.range), sent.value, sent.weight / own.weight);
   ++own.versions;
-  if (configuration().find(from) != nullptr) context.send(from, GossipReceived{sent.step});
+  if (const Member* sender = configuration().find(from))
+    own.taken.push_back({{sender->id, sender->incarnation}, sent.step});
+  if (!ended_at_) acknowledge(context, own.taken);
   hand_over(context);
 }
 
@@ -189,7 +216,7 @@ bool GossipExchange::on(const Context& context, MemberId from, const KnownProgre
 
 /// Tells the others to send no more to this worker.
 void GossipExchange::end(const Context& context, const EndWrites& end) {
-  ended_at_ = end.step;
+  ended_at_ = last_number_ = end.step;
   must_hand_over_ = true;
   for (Transfer& transfer : transfers_) transfer.next = ranges();
   for (const MemberIncarnation& other : others()) context.send(other.id, own_end());
@@ -245,26 +272,37 @@ std::optional<MemberIncarnation> GossipExchange::successor(
   return std::nullopt;
 }
 
-/// True once successor() has all that this worker's copy contains, and all that others have sent to
-/// this worker, or if there is no other worker to hand over to.
+/// True once others have taken all that this worker has sent, and successor() has all that this
+/// worker's copy contains, and all that others have sent to this worker.
 bool GossipExchange::may_leave() const {
   if (ranges() == 0 || !has_configuration()) return true;
   const auto target = successor(configuration());
-  if (!target || *target == self()) return true;
+  if (!target || *target == self()) return transfers_.empty();
   const bool is_waiting =
       std::ranges::any_of(weights_, [](const RangeWeight& own) { return !own.waiting.empty(); });
   return ended_at_ && transfers_.empty() && !must_hand_over_ && !has_weight() && !is_waiting;
 }
 
 /// If the worker has ended, sends all that it knows and all the weight that it has to successor().
-/// The values stay here as a copy without weight, in case successor() dies.
+/// The values stay here as a copy without weight, in case successor() dies. A PushSum that comes
+/// after the end is acknowledged only when successor() has its weight, so that its sender is not
+/// done before.
 void GossipExchange::hand_over(const Context& context) {
-  if (!ended_at_ || !transfers_.empty()) return;
+  if (!ended_at_) return;
   const auto target = successor(configuration());
-  if (!target || *target == self()) return;
-  if (!std::exchange(must_hand_over_, false) && !has_weight()) return;
-  transfers_.push_back({.step = *ended_at_, .target = *target, .in_flight = 1});
-  context.send(target->id, KnownProgress{*ended_at_, progress()});
+  if (!target || *target == self()) {
+    for (RangeWeight& own : weights_) acknowledge(context, own.taken);
+    for (Transfer& transfer : transfers_)
+      for (Sent& sent : transfer.in_flight) acknowledge(context, sent.contains);
+    return;
+  }
+  bool is_handing_over = false;
+  for (Transfer& transfer : transfers_) {
+    if (transfer.target != *target) transfer.next = ranges();
+    is_handing_over |= transfer.next < ranges();
+  }
+  if (is_handing_over || (!std::exchange(must_hand_over_, false) && !has_weight())) return;
+  begin_transfer(context, *target, *ended_at_);
   send_next(context);
 }
 
@@ -335,7 +373,7 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   for (Transfer& transfer : transfers_)
     if (is_gone(transfer.target)) {
       transfer.next = ranges();
-      transfer.in_flight = 0;
+      for (Sent& sent : std::exchange(transfer.in_flight, {})) acknowledge(context, sent.contains);
     }
   send_next(context);
   request_missing_copies(context);

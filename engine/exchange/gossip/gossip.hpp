@@ -100,6 +100,9 @@ class GossipExchange : public WorkerModel {
   [[nodiscard]] std::uint64_t versions(RangeId range) const { return weights_[range].versions; }
 
  private:
+  /// The sender and the number (PushSum::step) of a PushSum that this worker has taken and not
+  /// acknowledged yet.
+  using Taken = std::pair<MemberIncarnation, Step>;
   /// This worker's push-sum weight of a range; 0 if it has no copy.
   struct RangeWeight {
     double weight = 0;
@@ -109,25 +112,39 @@ class GossipExchange : public WorkerModel {
     std::uint64_t versions = 0;
     /// The messages that have come before the copies of all ranges, with their senders.
     std::vector<std::pair<MemberId, std::shared_ptr<const PushSum>>> waiting;
+    /// The messages that have come after this worker's end, and that it has not handed over yet.
+    std::vector<Taken> taken;
+  };
+  /// A message that its target has not acknowledged yet.
+  struct Sent {
+    Step number = 0;
+    /// The messages of others whose weight it contains. This worker acknowledges them once it is
+    /// acknowledged itself.
+    std::vector<Taken> contains;
   };
   /// The messages that this worker sends to another one after a step, or when it has ended.
   struct Transfer {
     Step step = 0;
     MemberIncarnation target;
-    /// The next range to send, and the number of messages that the target has not acknowledged yet.
+    /// The next range to send, and the messages that the target has not acknowledged yet.
     RangeId next = 0;
-    std::size_t in_flight = 0;
+    std::vector<Sent> in_flight;
   };
 
   void apply(const Write& write);
   [[nodiscard]] std::optional<MemberIncarnation> draw_target(const Context& context,
                                                              Step step) const;
+  /// Returns the number of the next message: the step, or a new number once the worker has ended.
+  [[nodiscard]] Step next_number(Step step) { return ended_at_ ? ++last_number_ : step; }
+  [[nodiscard]] std::size_t in_flight(const MemberIncarnation& target) const;
+  void begin_transfer(const Context& context, const MemberIncarnation& target, Step step);
   void send_next(const Context& context);
   [[nodiscard]] bool has_weight() const;
   [[nodiscard]] double weight_to_send(RangeId range) const;
-  void send(const Context& context, MemberId to, RangeId range, Step step, double weight);
+  void send(const Context& context, MemberId to, RangeId range, Step number, double weight);
   [[nodiscard]] Slice round_to_send(RangeId range, double weight);
   void add(const Context& context, MemberId from, const PushSum& sent);
+  void acknowledge(const Context& context, std::vector<Taken>& taken) const;
   [[nodiscard]] std::optional<MemberIncarnation> successor(
       const Configuration& configuration) const;
   void hand_over(const Context& context);
@@ -150,6 +167,8 @@ class GossipExchange : public WorkerModel {
   std::vector<Transfer> transfers_;
   /// The worker's last step, once it has ended.
   std::optional<Step> ended_at_;
+  /// The number of the last message, once the worker has ended.
+  Step last_number_ = 0;
   bool is_leaving_ = false;
   /// True if the worker has ended, and successor() may lack a part of the progress() known here.
   bool must_hand_over_ = false;

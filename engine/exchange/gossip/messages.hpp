@@ -18,7 +18,7 @@ namespace starling::core {
 /// handed over.
 struct PushSum {
   RangeId range = 0;
-  /// The sender's step.
+  /// The sender's step; once the sender has ended, a number above it for each message.
   Step step = 0;
   double weight = 0;
   Slice value;
@@ -30,7 +30,7 @@ struct PushSum {
 /// Worker to the worker to which it sends its PushSums of a step: the progress of each worker, as
 /// far as the sender knows it.
 struct KnownProgress {
-  /// The sender's step.
+  /// As PushSum::step.
   Step step = 0;
   /// Ascending by worker.
   std::vector<WorkerProgress> workers;
@@ -39,7 +39,8 @@ struct KnownProgress {
   static constexpr auto fields(auto& m) { return std::tie(m.step, m.workers); }
 };
 
-/// Answers a PushSum or a KnownProgress of this step: the sender has taken it.
+/// Answers a PushSum or a KnownProgress of this step: the sender has taken it. A worker that has
+/// ended answers a PushSum once it has handed over the weight.
 struct GossipReceived {
   Step step = 0;
 
