@@ -39,6 +39,11 @@ struct QuantileRegression {
     return {{.name = "weights", .shape = {features}}, {.name = "bias", .decay = false}};
   }
   void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
+  /// Refuses data that this model cannot read.
+  static Result<void> accepts(const models::Table& data) {
+    if (data.is_sparse()) return Error{"quantile: the rows are sparse; valid: dense rows"};
+    return {};
+  }
 
   static float estimate(std::span<const float> w, const models::Table& data, std::uint32_t i) {
     const auto x = data.dense_row(i);

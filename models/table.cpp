@@ -1,6 +1,7 @@
 #include "starling/models/table.hpp"
 
 #include <cmath>
+#include <stdexcept>
 
 #include "starling/base/text.hpp"
 
@@ -42,6 +43,14 @@ void Table::prefetch(std::span<const std::uint32_t> rows) const noexcept {
     const auto [columns, values] = sparse_row(row);
     bytes += prefetch_all(columns) + prefetch_all(values);
   }
+}
+
+void Table::throw_other_form() const {
+  throw std::logic_error{is_sparse_
+                             ? "dense_row() of a table whose rows are sparse; valid: sparse_row(), "
+                               "or a model that refuses such data by accepts()"
+                             : "sparse_row() of a table whose rows are dense; valid: dense_row(), "
+                               "or a model that refuses such data by accepts()"};
 }
 
 /// Asks for rows that lie one behind the other together.

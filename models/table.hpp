@@ -130,14 +130,18 @@ class Table {
   [[nodiscard]] bool has_adjacent_rows() const noexcept { return mapped_.rows.empty(); }
   [[nodiscard]] float label(std::size_t row) const noexcept { return labels_[row]; }
 
-  /// Requires: !is_sparse().
-  [[nodiscard]] std::span<const float> dense_row(std::size_t row) const noexcept {
+  /// Throws std::logic_error if the rows are sparse.
+  [[nodiscard]] std::span<const float> dense_row(std::size_t row) const {
+    if (is_sparse_) [[unlikely]]
+      throw_other_form();
     if (is_mapped()) [[unlikely]]
       return mapped_.values.subspan(row_in_file(row) * features_, features_);
     return {dense_.values.data() + row * features_, features_};
   }
-  /// Requires: is_sparse().
-  [[nodiscard]] SparseRow sparse_row(std::size_t row) const noexcept {
+  /// Throws std::logic_error if the rows are dense.
+  [[nodiscard]] SparseRow sparse_row(std::size_t row) const {
+    if (!is_sparse_) [[unlikely]]
+      throw_other_form();
     const auto from = sparse_.starts[row];
     const auto count = sparse_.starts[row + 1] - from;
     return {{sparse_.columns.data() + from, count}, {sparse_.values.data() + from, count}};
@@ -192,6 +196,8 @@ class Table {
   [[nodiscard]] Table with_metadata_of_this(Table table) const;
   /// Asks the system to read these rows. Requires: is_mapped().
   void read_ahead(std::span<const std::uint32_t> rows) const noexcept;
+  /// Throws the exception of dense_row() and sparse_row().
+  [[noreturn, gnu::cold]] void throw_other_form() const;
   /// Requires: is_mapped().
   [[nodiscard]] std::size_t row_in_file(std::size_t row) const noexcept {
     return mapped_.rows.empty() ? row : mapped_.rows[row];

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 
 namespace starling::models {
 namespace {
@@ -27,6 +28,14 @@ TEST(Table, SelectsRowsOfASparseTableInOrder) {
   EXPECT_TRUE(chosen.sparse_row(1).columns.empty());
   EXPECT_EQ(chosen.sparse_row(2).columns[1], 4U);
   EXPECT_EQ(chosen.classes(), 2U);
+}
+
+/// A model of a user's that reads rows of one form may be given a table of the other.
+TEST(Table, HasNoRowsOfTheOtherForm) {
+  const Table dense{1, 0, Table::Dense{{1, 2}}, {0, 2}};
+  const Table sparse{2, 0, Table::Sparse{{0, 1}, {1}, {7}}, {1}};
+  EXPECT_THROW((void)dense.sparse_row(1), std::logic_error);
+  EXPECT_THROW((void)sparse.dense_row(0), std::logic_error);
 }
 
 TEST(Table, OfClassesHasALabellingOfClasses) {
