@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "starling/models/model.hpp"
@@ -32,8 +33,22 @@ void for_each_batch(const D& data, Arena& arena, Visit visit) {
   }
 }
 
+/// Throws std::runtime_error unless `batch`, the metrics of a batch, have the names of `first`,
+/// those of the first batch, in the same order, and each name once.
+inline void check_metrics(const Metrics& first, const Metrics& batch) {
+  for (const Metric& metric : batch)
+    if (std::ranges::count(batch, metric.name, &Metric::name) > 1)
+      throw std::runtime_error{"evaluate(): the metric '" + metric.name +
+                               "' is returned twice; valid: each name once"};
+  if (!std::ranges::equal(first, batch, {}, &Metric::name, &Metric::name))
+    throw std::runtime_error{
+        "evaluate(): the metrics of two batches have other names; valid: the same names in the "
+        "same order, whatever the batch"};
+}
+
 /// Returns the model's metrics as means over all samples of `data`; no metrics if `data` has no
-/// samples.
+/// samples. Throws if the model returns other metrics for one batch than for another, or two with
+/// the same name.
 template <class M, class D>
 requires Model<M, D>
 [[nodiscard]] Metrics evaluate_all(const M& model, std::span<const typename M::Scalar> w,
@@ -42,9 +57,10 @@ requires Model<M, D>
   for_each_batch(data, arena, [&](Batch rows, ComputeContext& context) {
     const Metrics chunk = model.evaluate(w, data, rows, context);
     const double share = static_cast<double>(rows.size()) / static_cast<double>(data.size());
-    if (total.empty())
+    if (rows.front() == 0)
       for (const Metric& metric : chunk) total.push_back({metric.name, 0});
-    for (std::size_t m = 0; m < chunk.size(); ++m) total.at(m).value += chunk[m].value * share;
+    check_metrics(total, chunk);
+    for (std::size_t m = 0; m < chunk.size(); ++m) total[m].value += chunk[m].value * share;
   });
   return total;
 }

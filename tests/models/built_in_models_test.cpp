@@ -171,5 +171,42 @@ TEST(BuiltInModels, ParameterShapesFollowFromTheData) {
   EXPECT_EQ(total_size(parameters("mf:rank=2", ratings)), (3U + 5U) * 3U + 1U);
 }
 
+/// A model whose metrics depend on whether the batch has the sample 0.
+struct ChangingMetrics {
+  using Scalar = float;
+  Metrics first;
+  Metrics others;
+  static std::vector<Parameter> parameters() { return {{.name = "w"}}; }
+  static void initialise(std::span<float>, Random&) {}
+  static double gradient(std::span<const float>, const Table&, Batch, std::span<float>,
+                         ComputeContext&) {
+    return 0;
+  }
+  [[nodiscard]] Metrics evaluate(std::span<const float>, const Table&, Batch batch,
+                                 ComputeContext&) const {
+    return batch.front() == 0 ? first : others;
+  }
+};
+
+TEST(EvaluateAll, RefusesMetricsThatChangeFromBatchToBatch) {
+  const std::size_t rows = evaluation_batch_max + 1;
+  const Table data{1, 0, Table::Dense{std::vector<float>(rows)}, std::vector<float>(rows)};
+  const std::vector<float> w{0};
+  const auto evaluated = [&](const Metrics& first, const Metrics& others) {
+    Arena arena;
+    return evaluate_all(ChangingMetrics{first, others}, std::span{w}, data, arena);
+  };
+  EXPECT_EQ(evaluated({{"loss", 1}}, {{"loss", 1}}).size(), 1U);
+  EXPECT_TRUE(evaluated({}, {}).empty());
+  const Metrics two{{"loss", 1}, {"recall", 0}};
+  for (const Metrics& others :
+       {Metrics{}, Metrics{{"loss", 1}}, Metrics{{"recall", 0}, {"loss", 1}}}) {
+    EXPECT_THROW((void)evaluated(two, others), std::runtime_error);
+    EXPECT_THROW((void)evaluated(others, two), std::runtime_error);
+  }
+  const Metrics twice{{"loss", 1}, {"loss", 2}};
+  EXPECT_THROW((void)evaluated(twice, twice), std::runtime_error);
+}
+
 }  // namespace
 }  // namespace starling::models
