@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -19,6 +20,7 @@ class Arena {
   template <class T>
   [[nodiscard]] std::span<T> allocate(std::size_t count) {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= alignment);
+    if (count > bytes_max / sizeof(T)) throw std::bad_alloc{};
     return {static_cast<T*>(allocate_bytes(count * sizeof(T))), count};
   }
 
@@ -43,6 +45,8 @@ class Arena {
  private:
   static constexpr std::size_t alignment = 64;
   static constexpr std::size_t block_bytes = std::size_t{1} << 20U;
+  /// More bytes than any memory has, and so few that sums of them do not overflow.
+  static constexpr std::size_t bytes_max = std::size_t{1} << 60U;
 
   struct Free {
     void operator()(void* memory) const noexcept { std::free(memory); }

@@ -156,6 +156,14 @@ TEST(SteadyState, AnArenaFreesBlocksThatAreTooSmallForLargerSteps) {
   EXPECT_LE(used_bytes(), before + 64 * mib) << "the last step needs 60 MiB";
 }
 
+/// For example the difference of two sizes, which is below 0.
+TEST(SteadyState, AnArenaRefusesMoreThanAnyMemoryHas) {
+  Arena arena;
+  for (const std::size_t count : {SIZE_MAX - 3, SIZE_MAX / 4 + 1, SIZE_MAX / 8 + 1})
+    EXPECT_THROW((void)arena.allocate<double>(count), std::bad_alloc) << count;
+  EXPECT_EQ(arena.allocate<double>(3).size(), 3U);
+}
+
 TEST(SteadyState, WarmNetsAllocateOnlyOneDnnsArgumentLists) {
   expect_only_dnnl_allocates(
       "net:layers=dense 33; batch-norm; gelu; residual(dense 33; tanh); dense 4",
