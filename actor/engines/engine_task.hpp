@@ -1,6 +1,8 @@
 /// A Task that calls a user's hooks (schedule, push, pull) in each step. Internal to the engines.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -16,7 +18,9 @@ namespace starling::actor::detail {
 /// Reads ranges from their owners while the job runs. Any thread may call it, except an actor's.
 class Fetcher {
  public:
-  explicit Fetcher(std::chrono::nanoseconds timeout) : timeout_(timeout) {}
+  /// Waits for at most a year, because CAF adds the timeout to the time of its clock.
+  explicit Fetcher(std::chrono::nanoseconds timeout)
+      : timeout_(std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours{24 * 365})) {}
 
   /// Connects the fetcher to a job. Call it before the job's first step.
   void attach(const MemberHandle& model, caf::actor_system& system) {

@@ -162,7 +162,8 @@ struct JobOptions {
   core::Step steps = barrier::unlimited;
   /// After this time the job ends with Outcome::End::reached.
   std::optional<std::chrono::nanoseconds> time = std::nullopt;
-  /// When an evaluation on test data reaches this target, the job ends with End::reached.
+  /// When an evaluation on test data reaches this target, the job ends with End::reached. The job
+  /// fails if an evaluation has no such metric.
   std::optional<Target> until = std::nullopt;
   /// Called on a compute thread at each evaluation (see evaluate_every). If it returns true, the
   /// job ends with End::reached. Under bsp, the states of several ranges may be of different

@@ -2,9 +2,12 @@
 /// if a result demands it.
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "starling/actor/job/observer.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::actor {
 
@@ -123,12 +126,18 @@ void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
   evaluate_next();
 }
 
-/// Ends the job if the evaluated model has reached its target. If the workers have made all steps
-/// meanwhile, the outcome becomes `reached` instead of `completed`.
+/// Ends the job if the evaluated model has reached its target, or has no metric of that name. If
+/// the workers have made all steps meanwhile, the outcome becomes `reached` instead of `completed`.
 void ObserverHost::check_target() {
   const bool is_open = phase_ == Phase::running ||
                        (phase_ > Phase::stopping && outcome_.end == Outcome::End::completed);
-  if (!options_.until || !is_open || !reached(*options_.until, figures_.test)) return;
+  if (!options_.until || !is_open) return;
+  std::vector<std::string> names;
+  for (const models::Metric& metric : figures_.test) names.push_back(metric.name);
+  if (!names.empty() && std::ranges::find(names, options_.until->metric) == names.end())
+    return on_failure({"until: the model has no metric '" + options_.until->metric +
+                       "' on this test data; " + suggest(options_.until->metric, names)});
+  if (!reached(*options_.until, figures_.test)) return;
   reached_model_ = evaluated_model_;
   if (phase_ == Phase::running) return stop(Outcome::End::reached);
   outcome_.end = Outcome::End::reached;

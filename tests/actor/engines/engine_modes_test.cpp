@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
+#include <vector>
 
 #include "starling/actor/engines/engine.hpp"
 
@@ -109,6 +111,22 @@ TEST_P(Modes, EveryUpdateCountsOnce) {
     expect_each_update_once<float, ParameterEngine<float>>(GetParam());
     expect_each_update_once<double, ParameterEngine<double>>(GetParam());
   }
+}
+
+/// A user who wants no limit gives the longest time.
+TEST(Fetch, MayWaitForAnyTime) {
+  EngineOptions options{.workers = 2, .steps = steps};
+  options.fetch_timeout = std::chrono::nanoseconds::max();
+  auto engine = PeerEngine<double>::make(options, {{"sum"}},
+                                         {.push = [](auto& context) -> std::vector<Update<double>> {
+                                           if (const auto sum = context.fetch({"sum"}); !sum)
+                                             throw std::runtime_error{sum.error().message};
+                                           return {{"sum", {1}}};
+                                         }});
+  ASSERT_TRUE(engine) << engine.error().message;
+  const Outcome outcome = engine->run();
+  EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+  EXPECT_EQ(engine->get("sum").value()[0], 2 * steps);
 }
 
 }  // namespace

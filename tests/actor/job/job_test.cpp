@@ -79,6 +79,17 @@ TEST_P(EveryMode, EndsInjectedDelaysWhenItStops) {
   EXPECT_GE(outcome.last.updates, 3U) << "the steps in flight are finished";
 }
 
+TEST_P(EveryMode, FailsIfItsTargetIsNoMetricOfTheModel) {
+  TrainOptions job = options();
+  job.job.evaluate_every = 3;
+  job.job.until = Target{"lossy", 0.5, false};
+  const Outcome outcome = train<FaultyModel, models::Table>({}, data_, &data_, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::failed);
+  EXPECT_EQ(outcome.error,
+            "until: the model has no metric 'lossy' on this test data; did you mean 'loss'? valid: "
+            "loss");
+}
+
 /// Workers continue while a model is evaluated, but the job returns the model that reached the
 /// target.
 TEST_P(EveryMode, ReturnsTheModelThatReachedTheTarget) {
