@@ -63,6 +63,9 @@ class OwnersOracle : public ExchangeOracle {
     const core::Replica& owned = replica(member);
     return {owned.owner_epoch(range), owned.shard().updates(range), owned.is_full_owner(range)};
   }
+  std::uint64_t samples(const MemberCore& member, RangeId range) const override {
+    return replica(member).shard().full_state(range).state.samples;
+  }
   bool is_behind(const MemberCore& member, const MemberCore& first, RangeId range) const override {
     return !replica(member).is_installed(range) ||
            replica(member).number(range) != replica(first).number(range);
@@ -139,6 +142,9 @@ class WholeModelsOracle : public ExchangeOracle {
   std::span<const double> values(const MemberCore& member, RangeId range) const override {
     if (!exchange(member).has_copy(range)) return {};
     return exchange(member).template copy<double>(range);
+  }
+  std::uint64_t samples(const MemberCore& member, RangeId range) const override {
+    return exchange(member).state(range).samples;
   }
 
  protected:

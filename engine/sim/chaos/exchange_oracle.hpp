@@ -40,6 +40,9 @@ class ExchangeOracle {
   [[nodiscard]] virtual std::span<const double> values(const MemberCore& member,
                                                        core::RangeId range) const = 0;
   [[nodiscard]] virtual Version version(const MemberCore& member, core::RangeId range) const = 0;
+  /// Returns the number of samples of all updates in the member's range, as the member counts them.
+  [[nodiscard]] virtual std::uint64_t samples(const MemberCore& member,
+                                              core::RangeId range) const = 0;
   /// True if each holder must have every update that counts, once and whole: then element 2 *
   /// `incarnation_index` of a range is the number of the incarnation's updates in it.
   [[nodiscard]] virtual bool has_whole_updates() const { return true; }

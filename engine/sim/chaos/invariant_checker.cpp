@@ -122,6 +122,7 @@ void InvariantChecker::follow_worker(NodeId id, NodeState& node_state) {
   if (!incarnation.begun) {
     incarnation.begun = true;
     incarnation.first_step = incarnation.reached = worker->step();
+    if (worker->options().joins && !worker->is_done()) expect_entry(id, *worker);
   }
   if (!incarnation.done && worker->is_done())
     incarnation.came_late = worker->options().joins && worker->dealt_taken().value_or(0) == 0 &&

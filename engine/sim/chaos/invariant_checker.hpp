@@ -15,8 +15,11 @@
 ///   workers; if a coordinator keeps the steps, no worker passes without the permission of the
 ///   coordinator that the worker's configuration names;
 /// * the values that a worker reads include all updates up to the reader's step - s of each worker
-///   in the view that let it pass, where s is the staleness;
-/// * in the end all replicas of a range are equal in everything that an owner stores;
+///   in the view that let it pass, where s is the staleness; and each update once;
+/// * a worker that joins begins at a step that the coordinator or an asked worker has told it,
+///   unless the exchange is the barrier;
+/// * in the end all replicas of a range are equal in everything that an owner stores, and count the
+///   samples of the updates that they hold;
 /// * each sample of each epoch is taken once (SampleChecker).
 ///
 /// Which members hold a range, and are its owners here, depends on the exchange (ExchangeOracle).
@@ -214,6 +217,9 @@ class InvariantChecker {
                                       core::RangeId range) const;
   void expect_held(std::size_t incarnation_index, core::RangeId range, core::Step step);
   void expect_own_updates(NodeId id, const core::Compute& compute);
+  void expect_whole_updates(NodeId id, const core::Compute& compute);
+  void expect_entry(NodeId id, const core::Worker& worker);
+  void expect_samples(NodeId id, core::RangeId range);
   /// Returns false if the channel sends the message again.
   bool is_new(NodeState& node_state, const core::Envelope& envelope);
   template <class M>

@@ -1,5 +1,5 @@
 /// The functions of InvariantChecker that check barriers: that workers pass only if the steps of
-/// others permit it, and that they read all updates that the barrier promises.
+/// others permit it.
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +10,19 @@
 namespace starling::sim {
 
 using core::Step;
+
+namespace {
+
+/// Returns true if a gate may have made the pace from the answer. The answer says how long ago its
+/// sender has pushed; the pace has a time by the clock of the gate, which is not checked.
+bool is_pace_of(const core::StepAnswer& answer, const barrier::Pace& pace) {
+  const core::PaceReport report = answer.pace.value_or(core::PaceReport{});
+  const auto ns = [](core::Time time) { return static_cast<std::uint64_t>(time.count()); };
+  return answer.step == pace.step && report.interval_ns == ns(pace.interval) &&
+         report.duration_ns == ns(pace.duration) && report.waits == pace.waits;
+}
+
+}  // namespace
 
 bool InvariantChecker::has_reached(std::size_t incarnation_index, Step floor) const {
   const IncarnationProgress& incarnation = incarnations_[incarnation_index];
@@ -90,6 +103,30 @@ void InvariantChecker::check_pass(NodeId id, Step step) {
   node_state.view = view_of(node_state.draw);
 }
 
+/// Checks that a worker that has joined begins at a step that it was told: by the coordinator, or
+/// by one of the workers that it has asked. If the exchange is the barrier, it sets the step.
+void InvariantChecker::expect_entry(NodeId id, const core::Worker& worker) {
+  if (core::exchange_type(scenario_.exchange).is_barrier) return;
+  const std::size_t incarnation_index = nodes_[id].incarnation_index;
+  const Step first = incarnations_[incarnation_index].first_step;
+  bool was_told = true;
+  if (scenario_.has_coordinator()) {
+    // The coordinator's message to its own worker is not dispatched. Under bsp, the worker counts
+    // as begun once it has made the step with which it enters.
+    const Step told = first - (worker.options().bsp ? 1 : 0);
+    was_told = nodes_[id].core->role<core::Training>().coordinator() != nullptr ||
+               std::ranges::any_of(permissions_[incarnation_index],
+                                   [&](const Permission& one) { return one.step == told; });
+  } else if (worker.gate() != nullptr && !worker.gate()->begins_first()) {
+    was_told = std::ranges::any_of(nodes_[id].draw.asked, [&](const AskedWorker& asked) {
+      return asked.answer && asked.answer->step == first;
+    });
+  }
+  if (!was_told)
+    report_violation("worker " + incarnation_name(incarnation_index) + " begins at step " +
+                     std::to_string(first) + ", which nobody has told it");
+}
+
 /// The exchange is the barrier: the worker is to read the updates of all others.
 void InvariantChecker::see_all(NodeId id) {
   NodeState& node_state = nodes_[id];
@@ -148,9 +185,7 @@ std::string InvariantChecker::why_not_pass_by_paces(const NodeState& node_state,
     if (i >= from.size() && paces[i].step == 0) continue;
     const auto is_answer = [&](const AskedWorker& asked) {
       return i < from.size() && incarnations_[asked.incarnation_index].member.id == from[i] &&
-             asked.answer && asked.answer->step == paces[i].step &&
-             asked.answer->pace.value_or(core::PaceReport{}).interval_ns ==
-                 static_cast<std::uint64_t>(paces[i].interval.count());
+             asked.answer && is_pace_of(*asked.answer, paces[i]);
     };
     if (std::ranges::none_of(draw.asked, is_answer))
       return " by a pace that no worker of its draw has answered";
@@ -347,54 +382,6 @@ std::string InvariantChecker::why_not_proceed(const core::Configuration& configu
       return " though worker " + incarnation_name(incarnation_index) + " is at " +
              std::to_string(incarnations_[incarnation_index].reached);
   return {};
-}
-
-/// Checks that the values that the worker has read hold its own updates once each, except perhaps
-/// the last own_steps_unread() of them, and the updates of each worker in its view up to the step
-/// that the barrier promises (ExchangeOracle::step_read()).
-void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
-  const NodeState& node_state = nodes_[id];
-  if (const std::string why = samples_.on_compute(node_state.incarnation_index, id, compute);
-      !why.empty())
-    report_violation(why);
-  if (!oracle_->has_whole_updates()) return;
-  expect_own_updates(id, compute);
-  const auto floor = barrier::promised_floor(scenario_.barrier, compute.step);
-  if (compute.step == incarnations_[node_state.incarnation_index].first_step || !floor ||
-      *floor == 0)
-    return;
-  if (barrier::always_passes(scenario_.barrier)) return;
-  const auto expect_read = [&](std::size_t incarnation_index) {
-    const IncarnationProgress& incarnation = incarnations_[incarnation_index];
-    const bool is_barrier = core::exchange_type(scenario_.exchange).is_barrier;
-    const Step read = oracle_->step_read(*floor);
-    const Step last_due =
-        is_barrier && !incarnation.done ? read : std::min(read, incarnation.reached);
-    if (!incarnation.begun || incarnation.first_step >= last_due) return;
-    const auto count_due = static_cast<double>(last_due - incarnation.first_step);
-    for (const core::Value& value : compute.values)
-      if (value.value.as<double>()[2 * incarnation_index] < count_due)
-        report_violation(
-            "worker " + std::to_string(id) + " reads range " + std::to_string(value.range) +
-            " for step " + std::to_string(compute.step + 1) + " without step " +
-            std::to_string(last_due) + " of worker " + incarnation_name(incarnation_index));
-  };
-  for (const std::size_t incarnation_index : node_state.view) expect_read(incarnation_index);
-}
-
-void InvariantChecker::expect_own_updates(NodeId id, const core::Compute& compute) {
-  const std::size_t incarnation_index = nodes_[id].incarnation_index;
-  const Step made = compute.step - incarnations_[incarnation_index].first_step;
-  const auto own = static_cast<double>(made);
-  const auto least = static_cast<double>(made - std::min(made, oracle_->own_steps_unread()));
-  for (const core::Value& value : compute.values)
-    if (const double read = value.value.as<double>()[2 * incarnation_index];
-        read < least || read > own)
-      report_violation("worker " + std::to_string(id) + " reads range " +
-                       std::to_string(value.range) + " for step " +
-                       std::to_string(compute.step + 1) + " with " +
-                       print_number(value.value.as<double>()[2 * incarnation_index]) +
-                       " of its own " + print_number(own) + " updates");
 }
 
 }  // namespace starling::sim

@@ -33,6 +33,7 @@ void InvariantChecker::expect_equal_replicas() {
       previous = core;
       if (oracle_->has_state(*core, r)) ++states;
       check_range(owner.id, r, true);
+      if (oracle_->has_whole_updates()) expect_samples(owner.id, r);
     }
     // At least two holders have the state of the optimizer, so that it survives if one dies.
     if (states < std::min<std::size_t>(2, owners.size()))
@@ -41,6 +42,20 @@ void InvariantChecker::expect_equal_replicas() {
                        " have the state of the optimizer");
     if (oracle_->has_push_sums()) expect_push_sums(r);
   }
+}
+
+/// Checks that a node counts for a range the samples of all updates that the range holds.
+void InvariantChecker::expect_samples(NodeId id, core::RangeId range) {
+  const auto values = oracle_->values(*nodes_[id].core, range);
+  std::uint64_t samples = 0;
+  for (std::size_t i = 0; i < incarnations_.size(); ++i)
+    for (Step step = 0; step < static_cast<Step>(values[2 * i]); ++step)
+      samples += samples_.batch_size(i, incarnations_[i].first_step + step);
+  const std::uint64_t counted = oracle_->samples(*nodes_[id].core, range);
+  if (counted != samples)
+    report_violation("range " + std::to_string(range) + " at node " + std::to_string(id) +
+                     " counts " + std::to_string(counted) + " samples, and holds updates of " +
+                     std::to_string(samples));
 }
 
 /// Checks that the push-sum weights of all holders of the range add up to at most 1 for each

@@ -281,21 +281,51 @@ TEST(Sabotage, GatesWithAWrongFloorAreFound) {
   EXPECT_TRUE(seeds_until_found<LowFloor>(1000, "has passed the barrier"));
 }
 
-/// Workers receive the paces of others with twice their intervals.
-class SlowedPaces : public Sabotage {
+/// Workers receive the paces of others with one field altered.
+enum class PaceField { interval, duration, waits };
+template <PaceField field>
+class AlteredPaces : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
     const auto* answer = payload_as<core::StepAnswer>(envelope);
     if (answer == nullptr || !answer->pace) return true;
     core::StepAnswer altered = *answer;
-    altered.pace->interval_ns = 2 * altered.pace->interval_ns + 1;
+    if (field == PaceField::interval) altered.pace->interval_ns = 2 * answer->pace->interval_ns + 1;
+    if (field == PaceField::duration) altered.pace->duration_ns = 2 * answer->pace->duration_ns + 1;
+    if (field == PaceField::waits) altered.pace->waits = !answer->pace->waits;
     replace_payload(envelope, altered);
     return true;
   }
 };
 
 TEST(Sabotage, GatesThatChangePacesAreFound) {
-  EXPECT_TRUE(seeds_until_found<SlowedPaces>(200, "by a pace that no worker of its draw"));
+  constexpr const char* expected = "by a pace that no worker of its draw";
+  EXPECT_TRUE(seeds_until_found<AlteredPaces<PaceField::interval>>(200, expected));
+  EXPECT_TRUE(seeds_until_found<AlteredPaces<PaceField::duration>>(200, expected));
+  EXPECT_TRUE(seeds_until_found<AlteredPaces<PaceField::waits>>(200, expected));
+}
+
+/// A worker that joins receives the steps of others, or the step that the coordinator tells it,
+/// raised by 3.
+template <class Message>
+class LateEntry : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
+    const auto* told = payload_as<Message>(envelope);
+    auto* node = world.node(envelope.to);
+    if (told == nullptr || node == nullptr || told->step >= barrier::finished) return true;
+    const core::Worker* worker = node->template role<core::Training>().worker();
+    if (worker != nullptr && worker->begun()) return true;
+    Message altered = *told;
+    altered.step += 3;
+    replace_payload(envelope, altered);
+    return true;
+  }
+};
+
+TEST(Sabotage, WorkersThatJoinAtAWrongStepAreFound) {
+  EXPECT_TRUE(seeds_until_found<LateEntry<core::StepAnswer>>(50, "which nobody has told it"));
+  EXPECT_TRUE(seeds_until_found<LateEntry<core::Proceed>>(200, "which nobody has told it"));
 }
 
 /// A quorum of one worker suffices, over samples or over all workers.

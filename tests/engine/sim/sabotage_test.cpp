@@ -233,6 +233,43 @@ TEST(Sabotage, StaleReadsAreFound) {
   EXPECT_TRUE(seeds_until_found<StaleReader>(20, " reads range "));
 }
 
+/// In each value that is read, the sum of the numbers of worker 0's steps is too large by 1.
+class TornReader : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, Envelope& envelope) override {
+    const auto* value = payload_as<core::Value>(envelope);
+    if (value == nullptr || value->value.rows) return true;
+    core::Value torn = *value;
+    auto elements = core::Buffer::copy_of(value->value.as<double>());
+    elements->as<double>()[1] += 1;
+    torn.value = {elements, 0, static_cast<std::uint32_t>(elements->as<double>().size()), nullptr};
+    replace_payload(envelope, std::move(torn));
+    return true;
+  }
+};
+
+TEST(Sabotage, ReadsThatDoNotHoldEachStepOnceAreFound) {
+  EXPECT_TRUE(seeds_until_found<TornReader>(20, "without each step of worker"));
+}
+
+/// Owners count one sample too many in each push.
+class MiscountedSamples : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, Envelope& envelope) override {
+    const auto* push = payload_as<core::Push>(envelope);
+    if (push == nullptr || push->is_join) return true;
+    core::Push altered = *push;
+    ++altered.samples;
+    ++altered.samples_total;
+    replace_payload(envelope, std::move(altered));
+    return true;
+  }
+};
+
+TEST(Sabotage, OwnersThatMiscountSamplesAreFound) {
+  EXPECT_TRUE(seeds_until_found<MiscountedSamples>(20, "samples, and holds updates of"));
+}
+
 /// Primaries never receive the Held messages of other owners.
 class NoHeld : public Sabotage {
  public:
