@@ -191,12 +191,16 @@ class ConfigurationPlanner {
     const auto is_member = [&](MemberId id) {
       return std::ranges::find(members_, id, &Member::id) != members_.end();
     };
+    // If a request to leave counts only in this epoch, a member that stays nevertheless may vote.
+    const auto leaves = [&](MemberId id) {
+      return !pending_.node_by_node && is_among(pending_.leaves, id);
+    };
     for (const MemberId id : now_.council)
-      if (survives(id) && is_member(id) && !is_among(pending_.leaves, id)) chosen.push_back(id);
+      if (survives(id) && is_member(id) && !leaves(id)) chosen.push_back(id);
     for (const bool leavers : {false, true})  // if all members want to leave, one of them votes
       for (const Member& member : members_) {
         if (chosen.size() >= council_max || (leavers && !chosen.empty())) break;
-        if (is_among(pending_.leaves, member.id) == leavers && !is_among(chosen, member.id) &&
+        if (leaves(member.id) == leavers && !is_among(chosen, member.id) &&
             !shares_node(member, chosen, members_))
           chosen.push_back(member.id);
       }

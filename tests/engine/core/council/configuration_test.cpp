@@ -290,6 +290,22 @@ TEST(Configurations, LeaverStaysUntilAnotherMemberHoldsItsRangesIfNoneArePlaced)
   EXPECT_EQ(members_after({{1, {0, 1}}, {2, {0, 1}}}), (Ids{0, 2})) << "0 has not said";
 }
 
+/// Its request counts only in this epoch: if it lost its vote now, it would get it back in the next
+/// one, and so on until it can leave.
+TEST(Configurations, LeaverThatStaysKeepsItsVoteIfNodesHaveTheOnlyCopies) {
+  Configuration now;
+  now.epoch = 3;
+  for (MemberId id = 0; id < 3; ++id) now.members.push_back({id, 1, true, true, 1 + id});
+  now.council = {0, 1, 2};
+  PendingChanges pending{
+      .leaves = {0}, .held = {{0, {0, 1}}, {1, {}}, {2, {}}}, .node_by_node = true};
+  EXPECT_EQ(next_configuration(now, pending).next, nullptr);
+  pending.held[2] = {0, 1};
+  const auto next = next_configuration(now, pending).next;
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(next->council, (std::vector<MemberId>{1, 2}));
+}
+
 TEST(Configurations, MembersOfOneNodeLeaveAtATimeIfNodesHaveTheOnlyCopies) {
   Configuration now;
   now.epoch = 3;
