@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "starling/base/to_duration.hpp"
+
 namespace starling {
 namespace {
 
@@ -147,7 +149,8 @@ Result<Duration> parse_duration(std::string_view text) {
   const auto unit = std::ranges::find(units, text.substr(digits), &Unit::name);
   if (!number || unit == units.end() || *number < 0) return bad;
   const double ns = *number * static_cast<double>(unit->length.count());
-  if (ns > 9e18) return Error{quote(text) + " is too long; valid: at most 285 years"};
+  if (ns > static_cast<double>(parsed_duration_max.count()))
+    return Error{quote(text) + " is too long; valid: at most 285 years"};
   return Duration{std::llround(ns)};
 }
 

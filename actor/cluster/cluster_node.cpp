@@ -117,9 +117,7 @@ void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
 }
 
 bool ClusterNode::Impl::can_hand_over() {
-  std::set<NodeId> live;
-  for (const core::NodeRecord& node : live_nodes())
-    if (node.id != id_) live.insert(node.id);
+  const std::vector<core::NodeRecord> live = live_nodes();
   bool has_enough_nodes = true;
   for (auto& [id, job] : all_jobs()) {
     const JobOptions& options = job->prepared().options();
@@ -135,13 +133,11 @@ bool ClusterNode::Impl::can_hand_over() {
         !has_workers ||
         std::ranges::count(job->local().reports(), actor::MemberReport::State::running,
                            &actor::MemberReport::state) > 0;
-    std::set<NodeId> takers = live;
-    if (!may_be_joined)
-      std::erase_if(takers, [&](NodeId node) {
-        return std::ranges::count(configuration->members, node, &core::Member::node) == 0;
-      });
-    const std::size_t others = takers.size();
-    if (others >= replication_factor || !has_owners) continue;
+    const auto others = std::ranges::count_if(live, [&](const core::NodeRecord& node) {
+      return node.id != id_ && (may_be_joined || std::ranges::count(configuration->members, node.id,
+                                                                    &core::Member::node) > 0);
+    });
+    if (std::cmp_greater_equal(others, replication_factor) || !has_owners) continue;
     has_enough_nodes = false;
     log_for_job(id, "each of its ranges has " + std::to_string(replication_factor) +
                         " replicas, and there " + (others == 1 ? "is only " : "are only ") +

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "starling/base/catch_errors.hpp"
 #include "starling/engine/flow/plan/plan.hpp"
 #include "starling/engine/flow/plan/scheduler.hpp"
 #include "starling/engine/flow/plan/task.hpp"
@@ -90,26 +91,15 @@ class JobRun {
 
   [[nodiscard]] bool has_ended() const { return callback_error_ || scheduler_.has_ended(); }
 
-  /// Returns an Error with the message of the exception that is being handled.
-  static Error current_error() {
-    try {
-      throw;
-    } catch (const std::exception& fault) {
-      return Error{fault.what()};
-    } catch (...) {
-      return Error{"an exception of unknown type"};
-    }
-  }
-
   /// Calls one of the user's callbacks, whose name is `name`. Returns an Error if it throws.
   template <class F>
   static std::optional<Error> call(const char* name, F&& run) {
-    try {
+    auto called = catch_errors([&]() -> Result<void> {
       run();
-      return std::nullopt;
-    } catch (...) {
-      return current_error().within(name);
-    }
+      return {};
+    });
+    if (called) return std::nullopt;
+    return std::move(called).error().within(name);
   }
 
   Task make_task(const TaskId& id) {
@@ -130,12 +120,10 @@ class JobRun {
   }
 
   Result<Output> run(const TaskId& id, Task& task) {
-    try {
+    return catch_errors([&]() -> Result<Output> {
       if (options_.is_stopped && options_.is_stopped()) return Error{"the job was stopped"};
       return plan_.stages[id.stage].stage->run(task);
-    } catch (...) {
-      return current_error();
-    }
+    });
   }
 
   void show(StageId id) {

@@ -23,7 +23,7 @@ using core::NodeId;
 using core::TrafficClass;
 
 /// A node refuses frames of another version, and logs that it has received them.
-inline constexpr std::uint8_t version = 32;
+inline constexpr std::uint8_t version = 33;
 
 /// The kind of content that a frame holds.
 enum class Kind : std::uint8_t {

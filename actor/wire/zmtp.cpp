@@ -15,10 +15,8 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t greeting_size = 64;
 constexpr std::size_t signature_size = Signature{}.size();
-/// At this offset, a signature has the bytes of named_version_prefix, and then the version of the
-/// node's frames.
+/// At this offset, a signature has the bytes of `magic`, and then the version of the node's frames.
 constexpr std::size_t named_version_offset = 6;
-constexpr auto named_version_prefix = magic;
 constexpr std::size_t mechanism_offset = 12;
 constexpr std::size_t mechanism_size = 20;
 /// The most bytes of a command. The longest command of a client is INITIATE.
@@ -54,19 +52,18 @@ Signature own_signature() {
   Signature signature{};
   signature.front() = std::byte{0xff};
   signature.back() = std::byte{0x7f};
-  auto* const out =
-      std::ranges::copy(named_version_prefix, signature.begin() + named_version_offset).out;
+  auto* const out = std::ranges::copy(magic, signature.begin() + named_version_offset).out;
   *out = std::byte{version};
   return signature;
 }
 
 std::optional<unsigned> frame_version_of(const Signature& signature) {
   const auto named = std::span{signature}.subspan(named_version_offset);
-  const bool names_version =
-      signature.front() == std::byte{0xff} && signature.back() == std::byte{0x7f} &&
-      std::ranges::equal(named.first(named_version_prefix.size()), named_version_prefix);
+  const bool names_version = signature.front() == std::byte{0xff} &&
+                             signature.back() == std::byte{0x7f} &&
+                             std::ranges::equal(named.first(magic.size()), magic);
   if (!names_version) return std::nullopt;
-  return static_cast<unsigned>(named[named_version_prefix.size()]);
+  return static_cast<unsigned>(named[magic.size()]);
 }
 
 PartBuffer::PartBuffer(std::size_t size, std::size_t offset)

@@ -4,16 +4,13 @@
 #include <vector>
 
 #include "starling/base/text.hpp"
+#include "starling/base/to_duration.hpp"
 
 namespace starling::core {
 namespace {
 
 /// In the order of Mode's enumerators.
 const std::vector<std::string> mode_names{"central", "hybrid", "peer"};
-
-/// The longest recheck interval, as in text (parse_duration()): a time that is this long after any
-/// present time does not overflow.
-constexpr barrier::Recheck::Duration interval_max{9'000'000'000'000'000'000};
 
 /// Returns examples of the barriers that do not need every worker's step, each followed by a comma.
 std::string distributed_barriers(std::size_t workers) {
@@ -46,7 +43,7 @@ Result<void> check(Mode mode, const barrier::Barrier& barrier, const barrier::Re
   const auto interval = recheck.interval.value_or(automatic);
   if (interval != automatic && interval.count() <= 0)
     return Error{"recheck: the interval must be longer than 0; valid: interval:5ms, interval:auto"};
-  if (interval > interval_max)
+  if (interval > parsed_duration_max)
     return Error{"recheck: the interval is too long; valid: at most 285 years"};
   if (!keeps_steps_centrally(mode) && recheck.arrival)
     return Error{"recheck arrival works in central mode only; valid in " + print(mode) +

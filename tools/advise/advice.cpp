@@ -24,8 +24,7 @@ Result<void> check_work(const Advice& advice) {
   const std::string of_slowest = advice.options.file + ": the steps of worker " +
                                  quote(advice.names[slowest]) + " take " +
                                  print_number(advice.workers[slowest].mean_s) + " s on average; ";
-  // to_duration() returns no longer time.
-  constexpr double days_max = 365;
+  constexpr double days_max = computed_duration_max / std::chrono::days{1};
   const double days =
       advice.workers[slowest].mean_s * static_cast<double>(advice.options.steps) / (24 * 3600);
   if (days > days_max)

@@ -68,8 +68,6 @@ Result<std::optional<RunOnNodes>> describe_run_on_nodes(Access& access,
     if (auto valid = models::check_deals(deals, run->resolved.train_samples); !valid)
       return fail(valid.error());
     run->resolved.updates_before = description->updates_before;
-    // The notes of a node that has joined may describe a later checkpoint, which has replaced the
-    // one from which the job resumed.
     run->resolved.steps_before = description->steps_before;
     run->resolved.options.job.former_deals = std::move(deals);
   }

@@ -20,9 +20,10 @@ struct RunOnNodes {
 };
 
 /// Asks the nodes that answered for `snapshot`, one after the other. `job` and its `settings` are
-/// those of this process. If `is_resumed`, also asks how samples were dealt before the job resumed.
-/// Blocking. Prints an error and returns nullopt if no node sends a valid answer. Returns an Error
-/// if settings that only this process uses do not fit the job.
+/// those of this process. If `is_resumed`, also asks how samples were dealt before the job resumed,
+/// and with how many updates and steps it resumed. Blocking. Prints an error and returns nullopt if
+/// no node sends a valid answer. Returns an Error if settings that only this process uses do not
+/// fit the job.
 [[nodiscard]] Result<std::optional<RunOnNodes>> describe_run_on_nodes(
     Access& access, const ClusterSnapshot& snapshot, wire::JobId id, const Job& job,
     const Settings& settings, bool is_resumed);

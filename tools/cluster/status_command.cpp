@@ -15,6 +15,7 @@
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/follow/cluster_snapshot.hpp"
+#include "starling/tools/cluster/follow/flow_stages.hpp"
 #include "starling/tools/cluster/follow/job_progress.hpp"
 #include "starling/tools/cluster/follow/replicas.hpp"
 #include "starling/tools/program/interrupt.hpp"
@@ -86,14 +87,18 @@ std::string configuration_line(const JobSnapshot& job) {
       latest.coordinator ? fmt::format(", the coordinator is {}", *latest.coordinator) : "");
 }
 
+/// Returns the stage that a flow computes now; nullopt if it does not run.
+std::optional<RunningStage> running_stage(const JobSnapshot& job) {
+  if (job.state() != wire::JobState::running) return std::nullopt;
+  return job.stages.running(job.nodes());
+}
+
 /// Returns lines about the running stage of a flow and about recomputed parts; empty for other
 /// jobs, and before the flow has begun.
 std::string stage_lines(const JobSnapshot& job) {
   if (!job.is_flow() || !job.stages.has_begun()) return {};
   std::string text;
-  const bool is_running = job.state() == wire::JobState::running;
-  if (const auto stage = job.stages.running(job.nodes()); is_running && stage)
-    text = "  " + print(*stage) + "\n";
+  if (const auto stage = running_stage(job)) text = "  " + print(*stage) + "\n";
   return text + "  " + print(job.stages.recomputed_parts()) + "\n";
 }
 
@@ -153,8 +158,7 @@ void add_flow(nlohmann::ordered_json& json, const JobSnapshot& job) {
   flow["workers"] = job.configuration
                         ? std::ranges::count_if(job.configuration->members, &core::Member::works)
                         : 0;
-  const bool is_running = job.state() == wire::JobState::running;
-  if (const auto stage = job.stages.running(job.nodes()); is_running && stage)
+  if (const auto stage = running_stage(job))
     flow["stage"] = {{"action", stage->action},
                      {"number", stage->number},
                      {"stages", stage->stages},

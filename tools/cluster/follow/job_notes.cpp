@@ -155,7 +155,6 @@ Result<JobNotes> notes_of(const Json& json) {
   notes.has_normalised_error = json.at("has_normalised_error");
   notes.advice.labels_hint = printable(json.at("labels_hint").get<std::string>());
   notes.resume_note = printable(json.at("resume_note").get<std::string>());
-  notes.steps_before = json.at("steps_before");
   if (notes.data.train_samples == 0) return Error{std::string{origin} + ": name no samples"};
   return notes;
 }
@@ -180,8 +179,7 @@ std::string write_job_notes(const PreparedRun& ready) {
             {"baseline", nullptr},
             {"labels_hint", ready.data_advice.labels_hint},
             {"has_normalised_error", table != nullptr && !table->true_weights.empty()},
-            {"resume_note", ready.resume_note},
-            {"steps_before", ready.resolved.steps_before}};
+            {"resume_note", ready.resume_note}};
   if (const AnyData* test = ready.test()) {
     try {
       Json metrics = Json::array();
@@ -227,7 +225,6 @@ Result<RecordedRun> describe_run(Job job, const Settings& settings, JobNotes not
   if (auto valid = check_test_loss(job, notes.model.model, has_test_data, has_loss); !valid)
     return add_location(std::move(valid).error(), settings);
   RecordedRun run{.resolved = resolve_job(job, settings, *notes.description, notes.data)};
-  run.resolved.steps_before = notes.steps_before;
   print_batch_note(job, run.resolved, settings);
   run.job = std::move(job);
   run.description = std::move(notes.description);

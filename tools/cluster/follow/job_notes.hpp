@@ -2,7 +2,6 @@
 /// node writes them, so that a follower needs neither the data nor the model. Thread-safe.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,8 +30,6 @@ struct JobNotes {
   bool has_normalised_error = false;
   /// As RecordedRun::resume_note.
   std::string resume_note = {};
-  /// As ResolvedJob::steps_before.
-  std::uint64_t steps_before = 0;
 };
 
 /// Returns the notes on a job as JSON.
