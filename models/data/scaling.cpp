@@ -94,7 +94,12 @@ std::vector<ColumnStatistics> compute_column_statistics(const Table& table) {
   return statistics;
 }
 
-float scale(float value, float shift, float divisor) { return (value - shift) / divisor; }
+float scale(float value, float shift, float divisor) {
+  const float difference = value - shift;
+  if (std::isfinite(difference)) return difference / divisor;
+  return static_cast<float>((static_cast<double>(value) - static_cast<double>(shift)) /
+                            static_cast<double>(divisor));
+}
 
 }  // namespace
 

@@ -34,7 +34,8 @@ enum class Scale {
 /// `method`; unchanged if the labels are classes.
 [[nodiscard]] Labelling fit_targets(Scale method, const Table& train);
 
-/// Returns `table` with its features scaled by `scaling`, and real targets by `labelling`.
+/// Returns `table` with its features scaled by `scaling`, and real targets by `labelling`. A scaled
+/// value that no float holds is infinite.
 /// Requires: the table is not scaled yet; `scaling` is empty or has at least as many features as
 /// the table.
 [[nodiscard]] Table scaled(const Table& table, const Scaling& scaling, const Labelling& labelling);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <string>
 
 #include "starling/base/text.hpp"
 #include "starling/models/data/source/source.hpp"
@@ -17,6 +19,35 @@ models::Scale scale_of_numbers(const models::Table& table) {
     if (!std::ranges::all_of(table.dense_row(row), is_between_0_and_1))
       return models::Scale::standard;
   return models::Scale::none;
+}
+
+/// Returns the error for a value that no float holds once it is scaled.
+Error not_scalable(std::size_t row, const std::string& name, float value, float shift,
+                   float divisor) {
+  const auto print = [](float number) { return print_number(static_cast<double>(number)); };
+  return Error{"record " + std::to_string(row + 1) + ": " + name + " is " + print(value) +
+               ", and no float holds it once it is scaled, as (x - " + print(shift) + ") / " +
+               print(divisor) + "; valid: smaller values"};
+}
+
+/// Scales a table. Refuses a value that no float holds once it is scaled.
+Result<models::Table> scale_table(const models::Table& table, const models::Scaling& scaling,
+                                  const models::Labelling& labelling) {
+  models::Table scaled = models::scaled(table, scaling, labelling);
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    if (std::isinf(scaled.label(row)))
+      return not_scalable(row, "the target", table.label(row), labelling.shift, labelling.divisor);
+    const auto values = table.is_sparse() ? scaled.sparse_row(row).values : scaled.dense_row(row);
+    const auto at = std::ranges::find_if(values, [](float value) { return std::isinf(value); });
+    if (scaling.shift.empty() || at == values.end()) continue;
+    const auto i = static_cast<std::size_t>(at - values.begin());
+    const std::size_t feature = table.is_sparse() ? table.sparse_row(row).columns[i] : i;
+    const float value =
+        table.is_sparse() ? table.sparse_row(row).values[i] : table.dense_row(row)[i];
+    return not_scalable(row, "feature " + std::to_string(feature + 1), value,
+                        scaling.shift[feature], scaling.divisor[feature]);
+  }
+  return scaled;
 }
 
 }  // namespace
@@ -51,8 +82,13 @@ Result<TrainAndTest> scale_data(models::Scale scale, TrainAndTest data) {
                  " would copy mapped data into memory; valid: none, or data without mapped=yes"};
   const models::Scaling scaling = models::fit(scale, *train);
   const models::Labelling labelling = models::fit_targets(scale, *train);
-  data.train = AnyData::of(models::scaled(*train, scaling, labelling));
-  if (data.test) data.test = AnyData::of(models::scaled(*data.test->table(), scaling, labelling));
+  for (AnyData* part : {&data.train, data.test ? &*data.test : nullptr}) {
+    if (part == nullptr) continue;
+    auto scaled = scale_table(*part->table(), scaling, labelling);
+    if (!scaled)
+      return Error{"scale: " + print(scale) + ": " + scaled.error().message + ", or another scale"};
+    *part = AnyData::of(*std::move(scaled));
+  }
   return data;
 }
 
@@ -70,7 +106,9 @@ Result<AnyData> scale_like(const models::Table& shape, const AnyData& data) {
   if (trained > 0 && (table->is_sparse() ? features > trained : features != trained))
     return Error{"has " + print_count(features, "feature") + ", the model was trained on " +
                  std::to_string(trained)};
-  return AnyData::of(models::scaled(*table, shape.scaling, labels));
+  auto scaled = scale_table(*table, shape.scaling, labels);
+  if (!scaled) return std::move(scaled).error();
+  return AnyData::of(*std::move(scaled));
 }
 
 }  // namespace starling::program

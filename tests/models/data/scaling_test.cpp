@@ -54,6 +54,15 @@ TEST(Scaling, BringsEachFeatureFromZeroToOne) {
             (std::vector<float>{0.5F, 1}));
 }
 
+TEST(Scaling, DividesADifferenceThatNoFloatHolds) {
+  std::vector<float> values(20, -3e38F);
+  values[0] = 3e38F;
+  const Table made =
+      scaled_by_itself(Scale::standard, dense(std::move(values), std::vector<float>(20)));
+  EXPECT_NEAR(made.dense_row(0)[0], std::sqrt(19), 1e-5);
+  EXPECT_NEAR(made.dense_row(1)[0], -1 / std::sqrt(19), 1e-5);
+}
+
 TEST(Scaling, OnlyShiftsAFeatureThatIsTheSameInAllRows) {
   for (const Scale method : {Scale::standard, Scale::minmax}) {
     const Table made = scaled_by_itself(method, dense({0.1F, 0.1F, 0.1F}, {0, 1, 0}, 2));
