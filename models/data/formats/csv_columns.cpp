@@ -30,8 +30,7 @@ class ColumnFinder {
   void inherit_unused();
   Result<void> find_id();
   Result<void> find_label();
-  /// Returns the option `label`, or else that of the training data's source, unless the latter is a
-  /// column's name and this file has no header.
+  /// Returns the option `label`, or else that of the training data's source.
   [[nodiscard]] std::optional<std::string> label_option() const;
   Result<void> find_ignored();
   Result<void> find_categories();
@@ -113,9 +112,7 @@ void ColumnFinder::inherit_unused() {
 std::optional<std::string> ColumnFinder::label_option() const {
   const CsvSource* training = source_.training_source.get();
   if (source_.label || training == nullptr || training->label == "none") return source_.label;
-  const bool is_name = training->label && training->label != "first" && training->label != "last" &&
-                       !parse_count(*training->label);
-  return is_name && rows_.header().empty() ? std::nullopt : training->label;
+  return training->label;
 }
 
 /// Finds the column of row names. Programs that write tables often put the numbers of the rows into

@@ -101,13 +101,27 @@ TEST(LoadPair, TakesNoColumnsThatTheTestFileCannotHave) {
   ASSERT_TRUE(own_label) << message_of(own_label);
   EXPECT_EQ(own_label->test.dense_row(0)[0], 4) << "the test file has no ids";
   const auto named = pair_of(folder, "csv", "n,x,y\n1,7,9.5\n2,6,8\n", "4,5.5\n",
-                             ",id=n,label=y,task=value", ",task=value");
+                             ",id=n,label=y,task=value", ",label=last,task=value");
   ASSERT_TRUE(named) << message_of(named);
   EXPECT_EQ(named->test.label(0), 5.5F) << "the last column";
   EXPECT_NE(message_of(pair_of(folder, "csv", "9.5,7\n8,6\n", "y,p\n4,5\n", ",label=1,task=value",
                                ",task=value"))
                 .find("no column is named '1'"),
             std::string::npos);
+}
+
+/// The last column may hold a feature.
+TEST(LoadPair, GuessesNoLabelColumnThatOnlyTheTrainingFileNames) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(message_of(pair_of(folder, "csv", "a,y,b\n7,9.5,0\n6,8,1\n", "4,5.5,1\n",
+                               ",label=y,task=value", ",task=value")),
+            "test: " + folder.path("test") +
+                ":1: label=y names a column, but the file has no header; valid: label=last, "
+                "label=first, label=none, or its number, 1 to 3");
+  const auto numbered = pair_of(folder, "csv", "a,y,b\n7,9.5,0\n6,8,1\n", "4,5.5,1\n",
+                                ",label=y,task=value", ",label=2,task=value");
+  ASSERT_TRUE(numbered) << message_of(numbered);
+  EXPECT_EQ(numbered->test.label(0), 5.5F);
 }
 
 TEST(LoadPair, ReadsTestLabelsByTheTrainingLabelling) {
