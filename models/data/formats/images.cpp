@@ -48,8 +48,12 @@ Result<FolderListing> list_folder(const std::string& path, NamesBudget& budget) 
     std::string name = at->path().filename().string();
     if (name.starts_with('.')) continue;
     if (auto fits = budget.add(name); !fits) return std::move(fits).error();
-    std::error_code ignored;
-    (at->is_directory(ignored) ? found.folders : found.files).push_back(std::move(name));
+    std::error_code unknown;
+    const bool is_folder = at->is_directory(unknown);
+    if (unknown)
+      return Error{path + "/" + printable(name) + ": is a link that cannot be followed: " +
+                   unknown.message() + "; valid: images, and folders of images"};
+    (is_folder ? found.folders : found.files).push_back(std::move(name));
   }
   if (fault) return Error{"cannot list '" + path + "': " + fault.message()};
   std::ranges::sort(found.folders);

@@ -288,6 +288,18 @@ TEST(Images, AreRefusedWithPathAndValidForm) {
                 "in one of them, or no folders if images have no labels");
 }
 
+/// A class whose disk is not mounted must not be missing without a word.
+TEST(Images, RefuseALinkThatLeadsNowhere) {
+  const ImageFolder folder;
+  folder.write("pics/cat/1.png", grey(1));
+  folder.write("pics/dog/2.png", grey(2));
+  std::filesystem::create_symlink("nowhere", folder.path("pics/owl"));
+  EXPECT_EQ(message_of(load_text("images:" + folder.path("pics"))),
+            folder.path("pics/owl") +
+                ": is a link that cannot be followed: No such file or directory; valid: images, "
+                "and folders of images");
+}
+
 TEST(Images, NeedPrintableNamesOfClassesOnly) {
   const ImageFolder folder;
   folder.write("bad\xe9/cat/1.png", grey(1));
