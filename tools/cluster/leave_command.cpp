@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "starling/base/text.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
 #include "starling/tools/cluster/keys/access.hpp"
 #include "starling/tools/program/interrupt.hpp"
@@ -58,18 +59,18 @@ Result<int> leave_command(const Settings& settings) {
     print_error(reply.error().message);
     return job_failed;
   }
+  const std::string name = printable(node->self.name);  // another process chose it
   const auto deadline = std::chrono::steady_clock::now() + leave_timeout;
   core::NodeState state{};
   while (core::is_live(state = state_of(*access, *node))) {
     if (std::chrono::steady_clock::now() > deadline) {
-      print_error(node->self.name +
-                  " has not left yet; it is still handing over to the other nodes");
+      print_error(name + " has not left yet; it is still handing over to the other nodes");
       return job_failed;
     }
     std::this_thread::sleep_for(100ms);
   }
   if (state == core::NodeState::dead) {
-    print_error(node->self.name +
+    print_error(name +
                 " did not leave in order: the other nodes declared it dead, and go on without it");
     return job_failed;
   }
@@ -79,7 +80,7 @@ Result<int> leave_command(const Settings& settings) {
   while (accepts_connections(wire::without_key(node->self.address)) &&
          std::chrono::steady_clock::now() < end_deadline)
     std::this_thread::sleep_for(20ms);
-  return write_stdout(node->self.name + " has left\n", done);
+  return write_stdout(name + " has left\n", done);
 }
 
 }  // namespace starling::program

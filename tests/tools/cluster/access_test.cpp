@@ -1,4 +1,4 @@
-// Tests what a command says if no node answers it.
+// Tests what a command says if no node answers it, or if a node has an unusual name.
 #include "starling/tools/cluster/keys/access.hpp"
 
 #include <gtest/gtest.h>
@@ -6,12 +6,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "starling/actor/cluster/cluster_node.hpp"
 #include "starling/actor/wire/frame.hpp"
 #include "starling/actor/wire/listener.hpp"
 #include "starling/actor/wire/zmtp.hpp"
+#include "tests/tools/program.hpp"
 
 namespace starling::program {
 namespace {
@@ -63,6 +67,24 @@ TEST(Access, BlamesNoVersionIfItIsTheSameOrUnknown) {
                                 std::byte{0x7f}};
   for (const wire::Signature& answer : {wire::own_signature(), unknown, wire::Signature{}})
     EXPECT_NE(message_for(answer).find("where something listens"), std::string::npos);
+}
+
+/// Another process chose the name, which could make a terminal show a false text.
+TEST(Access, LeavePrintsNoControlCharactersOfANodesName) {
+  actor::ClusterOptions options;
+  options.name = "a\n\x1b[31mb";
+  auto node = actor::ClusterNode::open(options).value();
+  const std::string address = node->address().substr(std::string{"tcp://"}.size());
+  const std::jthread leaver{[&node](const std::stop_token& stop) {
+    while (!node->is_asked_to_leave() && !stop.stop_requested())
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    node->leave(std::chrono::seconds{1});
+    node.reset();
+  }};
+  const Folder work;
+  const ProgramResult left = starling(work, "leave --to " + address);
+  EXPECT_EQ(left.code, 0) << left.err;
+  EXPECT_EQ(left.out, "a\\x0a\\x1b[31mb has left\n");
 }
 
 }  // namespace

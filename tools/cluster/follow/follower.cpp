@@ -196,7 +196,7 @@ std::string Follower::missing_nodes() const {
     if (answering_nodes_.contains(node) || known == records_.end() ||
         core::is_live(known->second.state))
       continue;
-    names += (names.empty() ? "" : ", ") + known->second.name;
+    names += (names.empty() ? "" : ", ") + printable(known->second.name);
   }
   return names;
 }
