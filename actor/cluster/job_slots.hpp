@@ -41,6 +41,7 @@ class JobSlots {
                                      const std::string& client, core::Time now) {
     if (slots_.contains(id)) return {};
     if (auto valid = check_quota(client); !valid) return valid;
+    if (auto fits = check_settings(settings); !fits) return fits;
     slots_[id] = {settings, client, now, 0};
     return {};
   }
@@ -119,6 +120,26 @@ class JobSlots {
   static constexpr const char* remedy =
       "try: submit again once a job has ended and its model was saved, or `stop --drop` for one "
       "that nobody needs";
+
+  /// The most bytes of the settings of all jobs together. A node sends them all in its NodeStatus,
+  /// which must fit into one message.
+  static constexpr std::size_t settings_bytes_max = std::size_t{4} << 20U;
+
+  /// Returns an Error if the settings of all jobs, with those of a further one, are too long.
+  [[nodiscard]] Result<void> check_settings(const wire::JobSettings& further) const {
+    std::size_t bytes = wire_bytes(further);
+    for (const auto& [id, slot] : slots_) bytes += wire_bytes(slot.settings);
+    if (bytes <= settings_bytes_max) return {};
+    return Error{"would hold jobs whose settings take " + std::to_string(bytes) +
+                 " bytes together; valid: up to " + std::to_string(settings_bytes_max) + "; " +
+                 remedy};
+  }
+  /// The bytes that settings take in a message: each text has a length of four bytes before it.
+  static std::size_t wire_bytes(const wire::JobSettings& settings) {
+    std::size_t bytes = 0;
+    for (const auto& [key, text] : settings) bytes += 8 + key.size() + text.size();
+    return bytes;
+  }
 
   /// Returns the Error for job `id`, whose `threads` compute threads are too many: those of all
   /// jobs in `whose`, such as "the jobs of alice", would then be `sum`, and the node's option

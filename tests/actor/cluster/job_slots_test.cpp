@@ -32,6 +32,22 @@ TEST(JobSlots, AreLimitedInTotalAndPerClient) {
   EXPECT_TRUE(slots.reserve(4, {}, "carol", 0s));
 }
 
+/// A node's status has the settings of all its jobs, and nobody receives one above 8 MiB.
+TEST(JobSlots, LimitTheSettingsOfAllJobsTogether) {
+  JobSlots slots{{.jobs = 1000, .jobs_per_client = 1000}};
+  const wire::JobSettings settings{{"input", std::string(60'000, 'x')}};
+  wire::JobId job = 1;
+  Result<void> reserved{};
+  while ((reserved = slots.reserve(job, settings, "alice", 0s))) ++job;
+  EXPECT_EQ(job, 70U) << "69 times 60,013 bytes fit into 4 MiB";
+  EXPECT_TRUE(contains(reserved.error().message,
+                       "settings take 4200910 bytes together; valid: up to 4194304"))
+      << reserved.error().message;
+  EXPECT_TRUE(slots.reserve(70, {{"model", "softmax"}}, "alice", 0s)) << "a shorter one fits";
+  slots.release(1);
+  EXPECT_TRUE(slots.reserve(71, settings, "alice", 0s));
+}
+
 TEST(JobSlots, LimitThreadsInTotalAndPerClient) {
   JobSlots slots{{.jobs = 9, .jobs_per_client = 9, .threads = 10, .threads_per_client = 6}};
   for (wire::JobId job = 1; job <= 3; ++job) EXPECT_TRUE(slots.reserve(job, {}, "alice", 0s));
