@@ -73,8 +73,7 @@ void ClusterNode::Impl::on_revoked(const security::MergeResult& merged) {
 void ClusterNode::Impl::log_isolation() {
   if (membership_->joined() || now() < isolation_logged_at_ + isolation_log_period) return;
   isolation_logged_at_ = now();
-  std::vector<std::string> seeds = options_.seeds;
-  std::erase(seeds, address_);  // a node does not ask itself
+  const std::vector<std::string>& seeds = membership_->seeds();
   if (seeds.empty()) return;
   log("no answer from " + wire::without_key(seeds.front()) +
       (seeds.size() > 1 ? " and the other seed nodes" : "") +

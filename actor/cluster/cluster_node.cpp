@@ -34,6 +34,7 @@ ClusterNode::~ClusterNode() = default;
 const std::string& ClusterNode::address() const { return impl_->address(); }
 wire::NodeId ClusterNode::id() const { return impl_->id(); }
 wire::NodeStatus ClusterNode::status() { return impl_->status(); }
+void ClusterNode::set_seeds(std::vector<std::string> seeds) { impl_->set_seeds(std::move(seeds)); }
 bool ClusterNode::is_asked_to_leave() const { return impl_->is_asked_to_leave(); }
 std::string ClusterNode::refusal() const { return impl_->refusal(); }
 void ClusterNode::leave(std::chrono::milliseconds timeout) { impl_->leave(timeout); }

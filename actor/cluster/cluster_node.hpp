@@ -133,6 +133,8 @@ class ClusterNode {
   [[nodiscard]] const std::string& address() const;
   [[nodiscard]] wire::NodeId id() const;
   [[nodiscard]] wire::NodeStatus status();
+  /// Replaces ClusterOptions::seeds: a seed node may have come back at another address.
+  void set_seeds(std::vector<std::string> seeds);
   /// True if a client or another node, which the cluster admits, has asked this node to leave. The
   /// caller must then call leave().
   [[nodiscard]] bool is_asked_to_leave() const;

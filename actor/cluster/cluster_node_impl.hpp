@@ -61,6 +61,10 @@ class ClusterNode::Impl {
     return loop_.call([this] { return make_status({}); });
   }
 
+  void set_seeds(std::vector<std::string> seeds) {
+    loop_.post([this, seeds = std::move(seeds)] { membership_->set_seeds(seeds); });
+  }
+
   /// See ClusterNode::leave(). Call on any thread but the loop's.
   void leave(std::chrono::milliseconds timeout);
 

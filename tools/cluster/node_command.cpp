@@ -18,6 +18,7 @@
 #include "starling/tools/cluster/keys/access.hpp"
 #include "starling/tools/cluster/keys/address.hpp"
 #include "starling/tools/cluster/keys/key_store.hpp"
+#include "starling/tools/cluster/keys/seed_lookup.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/program/line_writer.hpp"
 #include "starling/tools/program/process_limits.hpp"
@@ -43,6 +44,9 @@ constexpr std::size_t threads_min = 128;
 constexpr std::chrono::milliseconds default_handover = 2s;
 constexpr auto requested_handover = 30s;
 constexpr auto refused_handover = 2s;
+
+/// The time between two lookups of the hosts of `--join`.
+constexpr auto lookup_interval = 30s;
 
 /// After the handover, the process waits at most this time until its threads have ended their steps
 /// and their reading of data.
@@ -258,6 +262,12 @@ Result<actor::ClusterOptions> make_options(const Settings& settings) {
   return options;
 }
 
+/// Returns the settings `join`.
+Settings joins_of(Settings settings) {
+  std::erase_if(settings, [](const Setting& setting) { return setting.key != "join"; });
+  return settings;
+}
+
 Result<std::chrono::milliseconds> parse_handover(const Settings& settings) {
   const std::string location = location_of(settings, "handover");
   if (location.empty()) return default_handover;
@@ -344,8 +354,14 @@ Result<int> node_command(const Registry& registry, const Settings& settings) {
         "--join names this node's own address: it joins no other node, and is the first "
         "of its cluster");
   ExpiryLogger expiry{*options};
+  SeedLookup lookup{joins_of(settings),
+                    [secrets = options->network.secrets](const Setting& setting) {
+                      return parse_seeds(setting, secrets);
+                    },
+                    lookup_interval};
   while (!is_interrupted() && !(*node)->is_asked_to_leave() && (*node)->refusal().empty()) {
     expiry.log_if_expired();
+    if (auto seeds = lookup.poll()) (*node)->set_seeds(*std::move(seeds));
     std::this_thread::sleep_for(50ms);
   }
   if (const std::string why = (*node)->refusal(); !why.empty()) {

@@ -160,12 +160,20 @@ class Membership {
   /// Begins to leave: sends this news to some nodes at once, and to more nodes later. From now on
   /// this node neither probes nor suspects other nodes.
   void leave(const MembershipContext& context);
+  /// Replaces the addresses of the seed nodes. This node's own is ignored; without another one,
+  /// nothing changes.
+  void set_seeds(std::vector<std::string> seeds) {
+    std::erase(seeds, self_.address);
+    if (!seeds.empty()) options_.seeds = std::move(seeds);
+  }
   /// This node offers `workers` workers from now on.
   void offer(const MembershipContext& context, std::uint32_t workers);
 
   [[nodiscard]] const NodeRecord& self() const noexcept { return self_; }
   /// The other nodes.
   [[nodiscard]] const NodeList& nodes() const noexcept { return nodes_; }
+  /// The addresses of the seed nodes, without this node's own.
+  [[nodiscard]] const std::vector<std::string>& seeds() const noexcept { return options_.seeds; }
   /// Returns true once a seed node has answered, or from the start if there are no seeds.
   [[nodiscard]] bool joined() const noexcept { return has_joined_; }
   /// Lifeguard's local health multiplier less one. It is 0 if this node has no sign that it is slow

@@ -261,6 +261,19 @@ TEST_F(Cluster, LetsANodeLeaveAJobThatHasEndedAndThatNoOtherNodeJoins) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 15s);
 }
 
+TEST_F(Cluster, JoinsThroughASeedNodeThatHasComeBackAtAnotherAddress) {
+  add();
+  ClusterOptions options;
+  options.name = "n1";
+  options.seeds = {"tcp://127.0.0.1:1"};  // nobody listens there
+  options.prepare_job = prepare_counting_job;
+  nodes_.push_back(ClusterNode::open(options).value());
+  nodes_[1]->set_seeds({});
+  nodes_[1]->set_seeds({nodes_[1]->address()});
+  nodes_[1]->set_seeds({nodes_[1]->address(), nodes_[0]->address()});
+  EXPECT_TRUE(wait_until([&] { return live_others(*nodes_[1]) == 1; }));
+}
+
 /// A node logs this error once, because many such frames may arrive.
 TEST(Node, LogsOnceThatItDropsFramesOfAnotherVersion) {
   std::mutex mutex;
