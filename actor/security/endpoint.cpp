@@ -48,7 +48,10 @@ class Endpoint::Core {
     wire.listen = options_.listen;
     wire.fabric = options_.fabric;
     wire.fabric.address = options_.advertise;
-    wire.fabric.is_member = [this](const Key& key) { return has_certificate(key); };
+    // Clients send no packets of members.
+    wire.fabric.is_member = [this](const Key& key) {
+      return admission_->role_of(key, options_.utc_now()) == Role::node;
+    };
     if (const auto& own = options_.secrets) {
       admission_.emplace(own->cluster, own->handshake_keys.public_key);
       const UtcSeconds now = options_.utc_now();
@@ -229,7 +232,8 @@ class Endpoint::Core {
       last_received_at_[*incoming.key] = Clock::now();
     }
     const auto kind = wire::kind_of(incoming.frame);
-    if (!kind || *kind != wire::Kind::credentials) {
+    if (!kind) return receiver_(incoming.frame, sender);
+    if (*kind != wire::Kind::credentials) {
       if (role) receiver_(incoming.frame, sender);
       return;
     }

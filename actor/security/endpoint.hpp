@@ -52,7 +52,9 @@ struct Sender {
 /// Thread-safe. Its destructor closes all connections.
 class Endpoint {
  public:
-  /// Called on the endpoint's thread. Must not throw, and must not take long.
+  /// Called on the endpoint's thread. Must not throw, and must not take long. Also gets the frames
+  /// for which wire::kind_of() returns an Error, such as those of another version, even if their
+  /// sender has presented no certificate yet: it may report them, but must not use them.
   using Receiver = std::function<void(const wire::FrameView& frame, const Sender& sender)>;
 
   /// Makes an endpoint that listens. Returns an Error if it cannot listen at the address, or if the

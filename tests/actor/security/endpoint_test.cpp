@@ -224,6 +224,20 @@ TEST_F(EndpointTest, RefusesAnAddressAtWhichNoPeerCanReachIt) {
                              ignore));
 }
 
+/// The receiver can report them; the peer gets no answer, and cannot tell why.
+TEST_F(EndpointTest, PassesOnFramesOfAnotherVersionEvenOfAPeerThatItDoesNotKnow) {
+  TestEndpoint node{issue("node")};
+  const auto newer = wire::Transport::open(
+      {.keys = wire::make_key_pair(), .handshake_keys = handshake_keys}, [](const auto&) {});
+  ASSERT_TRUE(newer);
+  wire::Frame frame = example_frame();
+  frame.head[2] = std::byte{wire::version + 1};
+  (*newer)->send(wire::parse_peer(node.endpoint->address()).value(), TrafficClass::handshake,
+                 std::move(frame));
+  EXPECT_TRUE(wait_until([&] { return node.received == 1; }));
+  EXPECT_EQ(node.from_clients, 1U) << "it has no rights of a node";
+}
+
 TEST_F(EndpointTest, PassesRevocationsOn) {
   TestEndpoint first{issue("first")};
   TestEndpoint second{issue("second")};
