@@ -88,6 +88,7 @@ void FlowCoordinator::on(const FlowContext& context, MemberId from, const TaskRe
   } else if (duration && is_wanted(report.task)) {
     if (report.outcome == TaskOutcome::failed) {
       current_->scheduler.on_failed({stage.stage, part}, Error{report.error});
+      current_->failed_on[report.task].insert(from);
       // The run that is left may still succeed, but each failure counts as an attempt.
       if (const auto left = tasks_.find(report.task); left != tasks_.end())
         left->second.has_speculative_run = true;
@@ -250,11 +251,11 @@ void FlowCoordinator::fail(const FlowContext& context, ActionId action, const st
   context.out.push_back(SendToAll<FlowMessages>{ActionEnd{action, error}});
 }
 
-bool FlowCoordinator::can_take(const MemberState& member) const {
+bool FlowCoordinator::computes(const MemberState& member) const {
   // The functions of a stage may use values that the program holds only during the action.
   const ActionId action = current_->action->id;
   return member.position.begun > action && member.position.ended == action && !member.is_refused &&
-         member.tasks < member.slots;
+         member.slots > 0;
 }
 
 std::optional<MemberId> FlowCoordinator::least_busy_except(const Runs* runs) const {
@@ -269,7 +270,19 @@ std::optional<MemberId> FlowCoordinator::least_busy_except(const Runs* runs) con
   return best;
 }
 
+std::optional<MemberId> FlowCoordinator::other_member(const std::set<MemberId>& excluded) const {
+  std::optional<MemberId> best;
+  for (const auto& [id, member] : members_)
+    if (computes(member) && !excluded.contains(id) &&
+        (!best || member.tasks < members_.at(*best).tasks))
+      best = id;
+  return best;
+}
+
 std::optional<MemberId> FlowCoordinator::choose(const flow::TaskId& task) const {
+  const auto failed = current_->failed_on.find({{current_->action->id, task.stage}, task.part});
+  if (failed != current_->failed_on.end())
+    if (const auto other = other_member(failed->second)) return other;
   if (current_->action->reads) {
     for (const Action::Read& read : current_->action->reads(task.stage, task.part)) {
       if (!read.part) continue;
@@ -329,6 +342,7 @@ void FlowCoordinator::run_speculatively(const FlowContext& context) {
   std::optional<Time> next;
   for (auto& [name, runs] : tasks_) {
     if (!is_wanted(name) || runs.has_speculative_run || !has_inputs(name.stage.stage)) continue;
+    if (current_->failed_on.contains(name)) continue;  // a further failure may end the action
     const auto after = speculation_delay(name.stage.stage);
     if (!after) continue;
     const Time due = runs.since.begin()->second + *after;

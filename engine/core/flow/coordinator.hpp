@@ -54,6 +54,8 @@ class FlowCoordinator {
     flow::Scheduler scheduler;
     /// By stage: how long its parts took.
     std::map<flow::StageId, std::vector<Time>> durations = {};
+    /// By task that has failed: the members on which it has.
+    std::map<PartName, std::set<MemberId>> failed_on = {};
     /// True once the members were told that the action has ended. `error` is empty if the action
     /// has not failed.
     bool has_ended = false;
@@ -68,8 +70,12 @@ class FlowCoordinator {
   void fail(const FlowContext& context, ActionId action, const std::string& error);
   /// Returns the member for a task: of the members that can take a task, one that has an output
   /// that this task reads, or else the one with the most free slots. Returns nullopt if no member
-  /// can take a task.
+  /// can take a task. A task that has failed goes to a member on which it has not, if there is one,
+  /// even if that has no free slot: the other member's disk may be full.
   [[nodiscard]] std::optional<MemberId> choose(const flow::TaskId& task) const;
+  /// Returns the member with the fewest tasks that runs tasks of the current action and is not in
+  /// `excluded`; nullopt if there is none.
+  [[nodiscard]] std::optional<MemberId> other_member(const std::set<MemberId>& excluded) const;
   /// Returns the member with the most free slots among the members that can take a task and do not
   /// run the task of `runs` (null: among all that can take a task); nullopt if there is none.
   [[nodiscard]] std::optional<MemberId> least_busy_except(const Runs* runs) const;
@@ -89,7 +95,12 @@ class FlowCoordinator {
   [[nodiscard]] bool is_of_current(const PartName& task) const;
   /// True if it is a task of the current action, and no member has its output.
   [[nodiscard]] bool is_wanted(const PartName& task) const;
-  [[nodiscard]] bool can_take(const MemberState& member) const;
+  /// True if the member runs tasks of the current action.
+  [[nodiscard]] bool computes(const MemberState& member) const;
+  /// True if it also has a free slot.
+  [[nodiscard]] bool can_take(const MemberState& member) const {
+    return computes(member) && member.tasks < member.slots;
+  }
   void add_results(const FlowContext& context, MemberId id, const MemberState& member);
   void add_output(const FlowContext& context, const PartName& output, MemberId holder);
   void remove_output(const PartName& output, MemberId holder);

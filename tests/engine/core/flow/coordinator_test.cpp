@@ -139,5 +139,19 @@ TEST(FlowCoordinator, RepeatsNoSecondRunThatHasFailed) {
   EXPECT_EQ(coordinator.take_orders(1), Parts{});
 }
 
+TEST(FlowCoordinator, TriesATaskElsewhereIfItHasFailed) {
+  Coordinator coordinator{3, 1};
+  EXPECT_EQ(coordinator.take_orders(1), Parts{0});
+  EXPECT_EQ(coordinator.take_orders(2), Parts{1});
+  coordinator.give(1, TaskReport{{{0, 0}, 0}, {{0, 0}, 0}, TaskOutcome::failed, "disk full", {}});
+  EXPECT_EQ(coordinator.take_orders(2), Parts{0}) << "although member 2 is busy";
+  EXPECT_EQ(coordinator.take_orders(1), Parts{2});
+  // Nobody else is there.
+  Coordinator alone{2, 1};
+  EXPECT_EQ(alone.take_orders(1), Parts{0});
+  alone.give(1, TaskReport{{{0, 0}, 0}, {{0, 0}, 0}, TaskOutcome::failed, "disk full", {}});
+  EXPECT_EQ(alone.take_orders(1), Parts{0});
+}
+
 }  // namespace
 }  // namespace starling::core
