@@ -171,11 +171,16 @@ Result<TextFileInfo> find_text_file(const std::string& path) {
   if (!size) return size.error();
   const bool is_gzip = *size == 2 && magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
   std::error_code fault;
-  const std::int64_t modified_at_s =
-      std::chrono::floor<std::chrono::seconds>(std::filesystem::last_write_time(path, fault))
+  const std::int64_t modified_at_ns =
+      std::chrono::floor<std::chrono::nanoseconds>(std::filesystem::last_write_time(path, fault))
           .time_since_epoch()
           .count();
-  return TextFileInfo{path, input->size().value_or(0), is_gzip, modified_at_s};
+  const std::uint64_t bytes = input->size().value_or(0);
+  if (bytes < *size)
+    return Error{path +
+                 ": the system does not tell its size, as for files of /proc; valid: a regular "
+                 "file, such as a copy of it"};
+  return TextFileInfo{path, bytes, is_gzip, modified_at_ns};
 }
 
 }  // namespace
@@ -205,7 +210,7 @@ std::vector<TextSplit> split_files(const std::vector<TextFileInfo>& files,
     const std::uint64_t step = file.is_gzip ? file.bytes : split_bytes;
     for (std::uint64_t begin = 0; begin < file.bytes; begin += step)
       splits.push_back({file.path, begin, std::min(begin + step, file.bytes), file.is_gzip,
-                        have_headers, file.modified_at_s});
+                        have_headers, file.modified_at_ns});
   }
   return splits;
 }

@@ -20,11 +20,12 @@ struct TextSplit {
   bool is_gzip = false;
   /// True if the first line of the file is a header, which is no line of the data.
   bool has_header = false;
-  /// When the file was changed last, in seconds since the epoch of std::filesystem's file clock.
-  std::int64_t modified_at_s = 0;
+  /// When the file was changed last, in nanoseconds since the epoch of std::filesystem's file
+  /// clock.
+  std::int64_t modified_at_ns = 0;
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.path, m.begin, m.end, m.is_gzip, m.has_header, m.modified_at_s);
+    return std::tie(m.path, m.begin, m.end, m.is_gzip, m.has_header, m.modified_at_ns);
   }
 };
 
@@ -34,13 +35,14 @@ struct TextFileInfo {
   std::uint64_t bytes = 0;
   /// As in TextSplit.
   bool is_gzip = false;
-  std::int64_t modified_at_s = 0;
+  std::int64_t modified_at_ns = 0;
 };
 
 /// Looks at text files, in the order of the paths. The first bytes of a file decide whether it is
-/// gzip. Returns an Error for a file that cannot be opened or whose first bytes cannot be read. If
-/// `skipped` is given, such a file is left out instead, and its error is added there; the function
-/// then returns an Error only if all files are left out.
+/// gzip. Returns an Error for a file that cannot be opened, whose first bytes cannot be read or
+/// whose size the system does not tell, as for files of /proc. If `skipped` is given, such a file
+/// is left out instead, and its error is added there; the function then returns an Error only if
+/// all files are left out.
 [[nodiscard]] Result<std::vector<TextFileInfo>> find_text_files(
     const std::vector<std::string>& paths, std::vector<Error>* skipped = nullptr);
 

@@ -192,7 +192,7 @@ TEST_F(CheckpointTest, TellsSetsApartByTheirData) {
   expect_different(before, text());
   const auto changed = text();
   const auto time = std::filesystem::last_write_time(path("text"));
-  std::filesystem::last_write_time(path("text"), time + std::chrono::seconds{1});
+  std::filesystem::last_write_time(path("text"), time + std::chrono::milliseconds{1});
   expect_different(changed, text());
 }
 

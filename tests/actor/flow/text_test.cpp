@@ -179,6 +179,10 @@ TEST(Text, RefusesWhatIsNoReadableFile) {
   const auto engine = engine_with_splits(100);
   EXPECT_EQ(engine.text({"/nowhere.txt"}).error().message, "/nowhere.txt: no such file");
   EXPECT_NE(engine.text({"/dev"}).error().message.find("/dev"), std::string::npos);
+  const auto unsized = engine.text({"/proc/self/status"});
+  ASSERT_FALSE(unsized);
+  EXPECT_TRUE(unsized.error().message.starts_with("/proc/self/status: the system does not tell "))
+      << unsized.error().message;
   EXPECT_EQ(engine.text({}).error().message, "no text file was given; valid: one or more files");
   const std::string path = folder.write_gzip("a.gz", std::string(100'000, 'x'));
   std::filesystem::resize_file(path, 60);
