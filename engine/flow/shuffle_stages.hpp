@@ -100,6 +100,7 @@ template <class Buffer, Chain C>
   const auto compute = [partitioner, make_buffer](Task& task, const C& c) {
     BucketWriter<R, Buffer> writer{task, partitioner.parts(), make_buffer(task.is_last_attempt())};
     const auto add = [&]<class T>(T&& record) {
+      check_key(record.first);
       const std::uint64_t hash = hash_of(record.first);
       writer.add(partitioner.part_of_hash(hash), hash, std::forward<T>(record).first,
                  std::forward<T>(record).second);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -92,6 +93,9 @@ template <class K, Chain C, class KeyOf>
     BucketWriter<R, SortingBuffer<R, KeyOrder>> writer{task, parts};
     c.run(task, task.part(), [&]<class T>(T&& record) {
       decltype(auto) key = std::invoke(key_of, std::as_const(record));
+      if (!has_order(key))
+        throw std::invalid_argument{
+            "the key of sort_by() is NaN; valid: numbers; filter() leaves others out"};
       const Part part = partitioner.part_of(key, task.part(), input_parts);
       if constexpr (std::is_same_v<KeyOf, std::identity>)
         writer.add(part, std::forward<T>(record));

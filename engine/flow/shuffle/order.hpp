@@ -2,7 +2,9 @@
 /// thread-safe to read.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +38,23 @@ template <class K>
     if constexpr ((std::tuple_size_v<K>) > 0) return rank_of(std::get<0>(key));
   }
   return 0;
+}
+
+/// False if the key has no place in an order because it is or holds NaN. The order of a struct is
+/// the user's.
+template <class K>
+[[nodiscard]] bool has_order(const K& key) {
+  if constexpr (std::floating_point<K>) {
+    return !std::isnan(key);
+  } else if constexpr (Vector<K>) {
+    return std::ranges::all_of(key, [](const auto& element) { return has_order(element); });
+  } else if constexpr (Optional<K>) {
+    return !key || has_order(*key);
+  } else if constexpr (Tuple<K>) {
+    return std::apply([](const auto&... parts) { return (has_order(parts) && ...); }, key);
+  } else {
+    return true;
+  }
 }
 
 /// Compares two values that codec.hpp has written, and removes the bytes that it has compared.

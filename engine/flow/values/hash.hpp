@@ -2,11 +2,18 @@
 /// nodes of a job put a key into the same part. Pure functions; thread-safe.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <optional>
+#include <stdexcept>
 #include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "starling/base/random.hpp"
 #include "starling/engine/flow/values/kinds.hpp"
@@ -85,6 +92,35 @@ inline constexpr bool hashes_like_views<std::pair<T, U>> =
 /// A key: a record that can be compared with `==` and that has a hash.
 template <class T>
 concept Key = Record<T> && std::equality_comparable<T>;
+
+/// True if each value of type T equals itself: T holds no floating-point number, which may be NaN,
+/// and no struct, whose `==` may compare one.
+template <class T>
+inline constexpr bool always_equals_itself =
+    (Arithmetic<T> && !std::floating_point<T>) || Enumeration<T> || Text<T> || TextView<T>;
+template <class T>
+inline constexpr bool always_equals_itself<std::vector<T>> = always_equals_itself<T>;
+template <class T>
+inline constexpr bool always_equals_itself<std::optional<T>> = always_equals_itself<T>;
+template <class T, std::size_t n>
+inline constexpr bool always_equals_itself<std::array<T, n>> = always_equals_itself<T>;
+template <class... Ts>
+inline constexpr bool always_equals_itself<std::tuple<Ts...>> = (always_equals_itself<Ts> && ...);
+template <class T, class U>
+inline constexpr bool always_equals_itself<std::pair<T, U>> =
+    (always_equals_itself<T> && always_equals_itself<U>);
+
+/// Throws std::invalid_argument if the key does not equal itself. All keys with NaN have one hash,
+/// and none equals another, so a search among them would take time that is quadratic in their
+/// number.
+template <class K>
+void check_key(const K& key) {
+  if constexpr (!always_equals_itself<K>) {
+    if (!std::equal_to<>{}(key, key))
+      throw std::invalid_argument{
+          "the key does not equal itself, as NaN; valid: numbers; filter() leaves others out"};
+  }
+}
 
 /// Explains, when a program does not compile, what a type lacks to be a key.
 template <class K>

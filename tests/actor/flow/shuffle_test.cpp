@@ -1,4 +1,6 @@
 /// The operations by key, compared with std::map.
+#include <functional>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -157,6 +159,43 @@ TEST(Shuffle, ResultsAreEqualToTheBitWithAnyNumberOfThreads) {
     for (std::size_t threads = 2; threads <= 8; ++threads)
       EXPECT_EQ(pipeline(make_engine(threads, 6, memory)), expected) << threads;
   }
+}
+
+/// A key with a default `==`, by which it does not equal itself if it has NaN.
+struct Scored {
+  std::string name;
+  double score = 0;
+  bool operator==(const Scored&) const = default;
+  bool operator<(const Scored& other) const { return name < other.name; }
+  static constexpr auto fields(auto& m) { return std::tie(m.name, m.score); }
+};
+
+TEST(Shuffle, NanIsNoKey) {
+  const auto engine = make_engine(2);
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto expect_refused = [](const auto& result, const std::string& what) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().message, "collection: record 2: the key " + what +
+                                          "; valid: numbers; filter() leaves others out");
+  };
+  const std::string differs = "does not equal itself, as NaN";
+  const auto numbers = engine.collection(std::vector{1.0, 2.0, nan, 0.5});
+  const auto by_number = numbers.key_by(std::identity{});
+  expect_refused(by_number.reduce_by_key(std::plus<>{}).count(), differs);
+  expect_refused(by_number.group_by_key().count(), differs);
+  expect_refused(by_number.join(by_number).count(), differs);
+  expect_refused(numbers.distinct().count(), differs);
+  const auto rows =
+      engine.collection(std::vector<Scored>{{"d", 1}, {"c", 2}, {"b", nan}, {"a", 3}});
+  expect_refused(rows.distinct().count(), differs);
+  expect_refused(numbers.sort_by(std::identity{}).count(), "of sort_by() is NaN");
+  expect_refused(numbers.sort_by([](double x) {
+                          return std::tuple{1, std::vector{x}};
+                        })
+                     .count(),
+                 "of sort_by() is NaN");
+  // The user's order of a struct does not compare NaN.
+  EXPECT_EQ(rows.sort_by(std::identity{}).take(1).value().front().name, "a");
 }
 
 /// A key whose hash is its number.
