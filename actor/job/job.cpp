@@ -280,6 +280,10 @@ Result<void> check_initial_states(const JobOptions& options,
       return Error{"holds range " + std::to_string(initial_states[range].range) +
                    " in place of range " + std::to_string(range)};
   for (const auto& state : initial_states) {
+    if (state.updates > step_max || state.samples > step_max)
+      return Error{"holds " + std::to_string(state.updates) + " updates of " +
+                   std::to_string(state.samples) + " samples in range " +
+                   std::to_string(state.range) + ", which no job reaches"};
     for (MemberId worker = 0; worker < state.ledger.size(); ++worker) {
       const core::LedgerEntry& entry = state.ledger[worker];
       if (entry.step > step_max)

@@ -72,6 +72,19 @@ TEST_F(Resume, RefusesAStepThatNoJobReaches) {
             "holds step 2305843009213693952 of worker 2, which no job reaches");
 }
 
+/// The count of Adam's updates would begin again at 0.
+TEST_F(Resume, RefusesUpdatesAndSamplesThatNoJobReaches) {
+  const TrainOptions later = options("peer", "asp");
+  for (const auto field : {&core::RangeState::updates, &core::RangeState::samples}) {
+    auto states = states_after(later, 1);
+    states[0].*field = UINT64_MAX;
+    const auto refused = check_initial_states(later.job, states);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().message.find("in range 0, which no job reaches"), std::string::npos)
+        << refused.error().message;
+  }
+}
+
 /// If a worker did not touch any row of a range lately, the ledger of the range has an old step of
 /// it.
 TEST_F(Resume, OfRowSparseJobsContinuesAtTheLastStepOfEachWorker) {
