@@ -136,6 +136,11 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Images, BadData,
     testing::Values(
+        RefusedLine{"OutputAmongImages",
+                    "train --data images:pics --save ./pics/a/1.png",
+                    {{"pics/a/1.png", png_of_one_pixel}, {"pics/b/2.png", png_of_one_pixel}},
+                    {"--save: './pics/a/1.png' is in a subfolder of --data, 'pics'; valid: a file "
+                     "elsewhere"}},
         RefusedLine{"NoFolder", "train --data images:pics", {}, {"--data: pics: no such folder"}},
         RefusedLine{"NoClasses",
                     "train --data images:pics",

@@ -15,10 +15,28 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return std::filesystem::equivalent(a, b, fault) || resolve_links(a) == resolve_links(b);
 }
 
+/// Returns true if the file `path` is, or would be, in a subfolder of `folder`, as the images of a
+/// class are. As the reader of images does, leaves out names that begin with a dot.
+bool is_in_subfolder(const std::string& path, const std::string& folder) {
+  const std::filesystem::path parent = std::filesystem::path{resolve_links(path)}.parent_path();
+  std::error_code fault;
+  for (std::filesystem::directory_iterator entry{folder, fault}, end; !fault && entry != end;
+       entry.increment(fault)) {
+    std::error_code ignored;
+    if (!entry->path().filename().string().starts_with('.') && entry->is_directory(ignored) &&
+        std::filesystem::equivalent(entry->path(), parent, ignored))
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<void> check_no_conflict(const FileUse& output, std::span<const FileUse> taken) {
   for (const FileUse& other : taken) {
+    if (!output.path.empty() && is_in_subfolder(output.path, other.path))
+      return Error{output.location + ": '" + output.path + "' is in a subfolder of " +
+                   other.location + ", '" + other.path + "'; valid: a file elsewhere"};
     if (!is_same_file(output.path, other.path)) continue;
     const std::string other_path = other.path == output.path ? "" : ", '" + other.path + "'";
     return Error{output.location + ": '" + output.path + "' is also the file of " + other.location +

@@ -107,8 +107,8 @@ inline constexpr bool always_equals_itself<std::array<T, n>> = always_equals_its
 template <class... Ts>
 inline constexpr bool always_equals_itself<std::tuple<Ts...>> = (always_equals_itself<Ts> && ...);
 template <class T, class U>
-inline constexpr bool always_equals_itself<std::pair<T, U>> =
-    (always_equals_itself<T> && always_equals_itself<U>);
+inline constexpr bool always_equals_itself<std::pair<T, U>> = (always_equals_itself<T> &&
+                                                               always_equals_itself<U>);
 
 /// Throws std::invalid_argument if the key does not equal itself. All keys with NaN have one hash,
 /// and none equals another, so a search among them would take time that is quadratic in their
