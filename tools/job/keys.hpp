@@ -23,7 +23,7 @@ enum class ValueType {
   number,
   /// A number of seconds, or a string with a unit.
   duration,
-  /// true or false. On the command line `--key` has no value, and means true.
+  /// true or false. On the command line `--key` means true; `--key=false` overrides a job file.
   flag,
   /// A string or a list of strings. On the command line `--key` may be repeated.
   texts,

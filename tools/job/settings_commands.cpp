@@ -33,29 +33,35 @@ void CommandFlags::add(Command& command, const KeyDescription& key) {
   keys_.push_back(&key);
   const std::string flag = "--" + key.name;
   if (key.type == ValueType::flag)
-    command.add_flag(flag, is_given_[key.name], wrap_lines(key.help), key.group);
+    command.add_switch(flag, switches_[key.name], wrap_lines(key.help), key.group);
   else
     command.add_values(flag, texts_[key.name], wrap_lines(key.help), key.value_name, key.group);
 }
 
-Settings CommandFlags::settings() const {
+Settings CommandFlags::override_file(Settings file) const {
   Settings flags;
   for (const KeyDescription* key : keys_) {
     const std::string location = "--" + key->name;
     if (key->type == ValueType::flag) {
-      if (is_given_.at(key->name)) flags.push_back({key->name, "true", location});
+      const std::string& text = switches_.at(key->name);
+      if (!text.empty()) flags.push_back({key->name, text, location});
     } else {
       for (const auto& text : texts_.at(key->name)) flags.push_back({key->name, text, location});
     }
   }
-  return flags;
+  Settings settings = override_settings(std::move(file), flags);
+  std::erase_if(settings, [this](const Setting& setting) {
+    const auto found = switches_.find(setting.key);
+    return found != switches_.end() && found->second == "false";
+  });
+  return settings;
 }
 
 Result<Settings> JobFileCommand::settings() const {
-  if (file_.empty()) return flags_.settings();
+  if (file_.empty()) return flags_.override_file({});
   auto file = read_(file_);
   if (!file) return file;
-  return override_settings(*std::move(file), flags_.settings());
+  return flags_.override_file(*std::move(file));
 }
 
 FlagsCommand::FlagsCommand(CLI::App& program, const std::string& name, const std::string& summary,
@@ -70,7 +76,7 @@ void FlagsCommand::accept_job_argument() {
 }
 
 Result<Settings> FlagsCommand::settings() const {
-  auto settings = flags_.settings();
+  auto settings = flags_.override_file({});
   if (!job_.empty()) settings.push_back({"job", job_, "JOB"});
   std::set<std::string> seen;
   for (const Setting& setting : settings) {

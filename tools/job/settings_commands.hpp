@@ -23,16 +23,17 @@ class CommandFlags {
     for (const auto& key : keys) add(command, key);
   }
 
-  /// Returns the settings of the flags that the user gave.
-  [[nodiscard]] Settings settings() const;
+  /// Returns the settings of a job file, overridden by the flags that the user gave. `--key=false`
+  /// removes the key's setting.
+  [[nodiscard]] Settings override_file(Settings file) const;
 
  private:
   void add(Command& command, const KeyDescription& key);
 
   std::vector<const KeyDescription*> keys_;
-  /// By key: for a key without a value, whether its flag was given; for any other key, the values
-  /// that were given.
-  std::map<std::string, bool> is_given_;
+  /// By key: for a key that is true or false, "true", "false", or empty if its flag was not given;
+  /// for any other key, the values that were given.
+  std::map<std::string, std::string> switches_;
   std::map<std::string, std::vector<std::string>> texts_;
 };
 

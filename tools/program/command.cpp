@@ -42,6 +42,20 @@ void Command::add_flag(const std::string& flag, bool& is_given, const std::strin
   app_.add_flag(flag, is_given, help)->group(group)->disable_flag_override();
 }
 
+void Command::add_switch(const std::string& flag, std::string& value, const std::string& help,
+                         const std::string& group) {
+  app_.add_flag(flag, value, help)
+      ->group(group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+      ->check(
+          [](const std::string& text) {
+            return text == "true" || text == "false"
+                       ? std::string{}
+                       : "'" + text + "' must be true or false; the flag alone means true";
+          },
+          "");
+}
+
 void Command::add_value(const std::string& flag, std::string& value, const std::string& help,
                         const std::string& value_name) {
   app_.add_option(flag, value, help)->type_name(value_name)->check(refuse_empty(), "");

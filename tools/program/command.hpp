@@ -41,6 +41,9 @@ class Command {
   // the value to the reference, which must outlive the command.
   void add_flag(const std::string& flag, bool& is_given, const std::string& help,
                 const std::string& group = "Options");
+  /// Adds a flag that may have a value: "true", as without one, or "false".
+  void add_switch(const std::string& flag, std::string& value, const std::string& help,
+                  const std::string& group);
   void add_value(const std::string& flag, std::string& value, const std::string& help,
                  const std::string& value_name);
   /// Adds a flag that may be repeated, with one value each time.
