@@ -144,7 +144,7 @@ Error usage_error(const CLI::ParseError& fault) {
   if (fault.get_name() != "ArgumentMismatch") return Error{message};
   if (message.find("flag override") != std::string::npos)
     return Error{"--" + message.substr(0, message.find(' ')) +
-                 ": takes no value; valid: the flag alone, or in a job file true or false"};
+                 ": takes no value; valid: the flag alone"};
   const bool is_repeated = message.find("received ") != std::string::npos &&
                            message.find("received 0") == std::string::npos;
   return Error{message.substr(0, message.find(':')) + ": " +
@@ -188,6 +188,9 @@ class CommandLine {
 
   Result<int> run(int argc, const char* const* argv) {
     std::vector<std::string> arguments{argv + std::min(argc, 1), argv + argc};
+    if (std::ranges::find(arguments, "--") != arguments.end())
+      return Error{
+          "'--' does not end the flags; valid: ./NAME for a file NAME that begins with '-'"};
     SubmitFlowArguments::rewrite(arguments);
     if (!arguments.empty() && arguments.front() == "help")
       if (auto turned = turn_help_into_flag(arguments); !turned) return std::move(turned).error();

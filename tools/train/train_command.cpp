@@ -54,6 +54,11 @@ int report(const EndedJob& ended, const Job& job) {
 
 Result<int> train_command(const Registry& registry, const Settings& settings,
                           const std::string& job_file) {
+  // The checkpoint is read last, because it must fit the data, whose loading may take minutes.
+  std::error_code ignored;
+  if (const auto file = text_of(settings, "resume");
+      !file.empty() && !std::filesystem::exists(file, ignored))
+    return Error{location_of(settings, "resume") + ": " + file + ": no such file"};
   auto ready = prepare(registry, settings, job_file);
   if (!ready) return std::move(ready).error();
   if (auto fits = check_memory(*ready->model, ready->resolved.options); !fits)

@@ -67,6 +67,36 @@ TEST(Flags, MayStandBeforeTheJobFile) {
   EXPECT_EQ(Json::parse(ran.out)["seed"], 3);
 }
 
+TEST(Flags, OfTrueOrFalseOverrideTheJobFileBothWays) {
+  const Folder folder;
+  folder.write("job.toml", "data = \"linear:d=5,n=200\"\nsteps = 3\njson = true\nquiet = false\n");
+  const ProgramResult table = starling(folder, "train job.toml --json=false --quiet=true");
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_TRUE(contains(table.out, "ended       completed")) << table.out;
+  EXPECT_EQ(table.err, "");
+  const ProgramResult json = starling(folder, "train job.toml --quiet");
+  EXPECT_TRUE(json.out.starts_with('{')) << json.out;
+  const ProgramResult bad = starling(folder, "train job.toml --json=maybe");
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_TRUE(contains(bad.err, "--json: 'maybe' must be true or false")) << bad.err;
+}
+
+TEST(Flags, AreNotEndedByTwoDashes) {
+  const Folder folder;
+  for (const char* line : {"train -- job.toml", "train -- ", "inspect linear -- x"}) {
+    const ProgramResult ran = starling(folder, line);
+    EXPECT_EQ(ran.code, 2) << line;
+    EXPECT_TRUE(contains(ran.err, "'--' does not end the flags; valid: ./NAME")) << ran.err;
+  }
+}
+
+TEST(Flags, NameAMissingCheckpointBeforeDataAreLoaded) {
+  const Folder folder;
+  const ProgramResult ran = starling(folder, "train --data digits:n=300 --resume nowhere");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "starling: --resume: nowhere: no such file\n");
+}
+
 TEST(Help, ExistsForEachCommand) {
   const Folder folder;
   for (const char* command :
