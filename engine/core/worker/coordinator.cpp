@@ -225,9 +225,15 @@ void Coordinator::begin_round(const Context& context, std::optional<MemberId> mo
 /// moved.
 bool Coordinator::should_reconsider(const WorkerState& state, MemberId moved) const {
   if (!barrier::is_sampled(options_.barrier) || options_.recheck.arrival) return true;
-  if (!options_.recheck.notify || state.laggard != moved) return false;
+  const bool decided_draw = state.laggard
+                                ? state.laggard == moved
+                                : std::ranges::find(state.drawn, moved) != state.drawn.end();
   const WorkerState& other = workers_[moved];
-  return !other.alive || other.step >= barrier::floor(barrier_of(state), state.step).value_or(0);
+  // Whatever the recheck, nobody waits for a worker that is gone. One that enters now was gone, and
+  // has joined again.
+  if (!other.alive || other.entering) return decided_draw;
+  return options_.recheck.notify && state.laggard == moved &&
+         other.step >= barrier::floor(barrier_of(state), state.step).value_or(0);
 }
 
 bool Coordinator::try_to_release(const Context& context, MemberId id) {

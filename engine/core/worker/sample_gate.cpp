@@ -181,7 +181,8 @@ bool SampleGate::on_members(const Context& context, WorkerIds workers,
   // So does the draw of a joining worker, which compares the number of answers with the number of
   // all other workers.
   const bool affects_draw =
-      (laggard_ && has_changed(*laggard_)) || std::ranges::any_of(unanswered_, has_changed) ||
+      candidate_count() == 0 || (laggard_ && has_changed(*laggard_)) ||
+      std::ranges::any_of(unanswered_, has_changed) ||
       (phase_ != Phase::refused && std::ranges::any_of(seen_from_, has_changed));
   return phase_ != Phase::idle && affects_draw && start_draw(context);
 }

@@ -82,7 +82,7 @@ class SampleGate {
 
   /// From now on the gate draws from `workers`. `changed` lists, in ascending order, the former
   /// workers that have departed or have a new incarnation. If the current draw depends on one of
-  /// them, the gate draws again.
+  /// them, the gate draws again. A worker that is alone now passes.
   [[nodiscard]] bool on_members(const Context& context, WorkerIds workers,
                                 const std::vector<MemberId>& changed);
 

@@ -63,6 +63,32 @@ TEST_F(SampledCoordinator, DrawsAgainOnlyWhenTheLaggardHasCaughtUp) {
   EXPECT_EQ(draws, (std::vector<std::uint64_t>{2, 3}));
 }
 
+/// Neither a long interval nor a rule without a laggard makes a worker wait for one that is gone.
+TEST_F(SampledCoordinator, LetsNoWorkerWaitForOneThatIsGone) {
+  for (const barrier::AnyRule& rule :
+       {barrier::AnyRule{barrier::Bsp{}}, barrier::AnyRule{barrier::Quorum{1}},
+        barrier::AnyRule{barrier::Quorum{0.9}}}) {
+    core_.emplace(
+        CoordinatorOptions{.barrier = barrier::sampled(rule, 1), .recheck = {.interval = 1h}});
+    add_initial_workers(*core_, {0, 0});
+    arrive(0, 1);
+    ASSERT_EQ(core_->passes(), 0U);
+    effects_.clear();
+    core_->on_members({2ms, random_, effects_}, {1}, {});
+    ASSERT_EQ(effects_.size(), 1U) << barrier::print({rule});
+    EXPECT_TRUE(std::holds_alternative<Proceed>(std::get<Send>(effects_[0]).message));
+  }
+}
+
+TEST_F(SampledCoordinator, DrawsAgainIfTheLaggardHasJoinedAgain) {
+  auto& core = make({.notify = true}, 3, 1);
+  arrive(0, 1);
+  ASSERT_EQ(core.draws(), 1U);
+  const MemberId laggard = core.drawn(0).front();
+  core.on_members({2ms, random_, effects_}, {laggard}, {laggard});
+  EXPECT_EQ(core.draws(), 2U);
+}
+
 TEST_F(SampledCoordinator, CountsNoDrawIfTheSampleIsEmpty) {
   auto& core = make({.arrival = true}, 3, 0);
   arrive(0, 1);

@@ -175,5 +175,20 @@ TEST(SampleGate, JoinerAsksAgainIfAWorkerThatHasAnsweredLeaves) {
   EXPECT_EQ(asked_in(out).size(), 2U) << "both that remain are asked";
 }
 
+/// A quorum names no laggard, so only the interval would make the worker draw again.
+TEST(SampleGate, LetsAWorkerPassThatIsAloneNow) {
+  const auto list = [](std::vector<MemberId> ids) {
+    return std::make_shared<const std::vector<MemberId>>(std::move(ids));
+  };
+  SampleGate gate{barrier::sampled(barrier::Quorum{0.9}, 2), {.interval = 1h}, 0, list({0, 1, 2})};
+  Random random{1};
+  Effects out;
+  const Time now{};
+  ASSERT_FALSE(gate.begin({now, random, out}, 5, 1ms));
+  ASSERT_FALSE(gate.on({now, random, out}, StepAnswer{1, 1, 3}));
+  ASSERT_FALSE(gate.on({now, random, out}, StepAnswer{2, 1, 3}));
+  EXPECT_TRUE(gate.on_members({now, random, out}, list({0}), {1, 2}));
+}
+
 }  // namespace
 }  // namespace starling::core
