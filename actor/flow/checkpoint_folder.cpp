@@ -86,7 +86,9 @@ std::vector<std::uint32_t> iterations_in(const std::filesystem::path& folder,
     const std::string name = at->path().filename().string();
     if (!name.starts_with(iteration_prefix)) continue;
     const auto iteration = parse_count(std::string_view{name}.substr(iteration_prefix.size()));
-    if (iteration && *iteration > 0 && *iteration <= UINT32_MAX)
+    // Another text of the same number, such as `round-020`, is not the name of a checkpoint.
+    if (iteration && *iteration > 0 && *iteration <= UINT32_MAX &&
+        name == std::string{iteration_prefix} + std::to_string(*iteration))
       iterations.push_back(static_cast<std::uint32_t>(*iteration));
   }
   return iterations;
@@ -171,7 +173,8 @@ CheckpointSearch find_last_iteration(const std::string& folder, const Checkpoint
   if (error || last == 0) return none;
   CheckpointSearch search =
       find_checkpoint(folder_of_iteration(folder, last), identity_of_iteration(start, last));
-  search.iteration = last;
+  // Somebody may have removed the folder meanwhile: the program then begins with iteration 0.
+  if (search.found) search.iteration = last;
   return search;
 }
 

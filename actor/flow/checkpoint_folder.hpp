@@ -58,8 +58,8 @@ struct CheckpointSearch {
   /// The token of the temporary folder in which the job writes the checkpoint. Empty unless the
   /// folder of the checkpoint does not exist yet.
   std::string token;
-  /// The number of iterations after which the checkpoint was made, if find_last_iteration() finds a
-  /// folder of an iteration; else 0.
+  /// The number of iterations after which the checkpoint was made, if find_last_iteration() finds
+  /// one; else 0.
   std::uint32_t iteration = 0;
 
   static constexpr auto fields(auto& m) {

@@ -354,17 +354,17 @@ TEST_F(CheckpointTest, IterateGoesOnFromTheLastOne) {
   const auto set = engine.generate(50, [](std::uint64_t i) { return i; });
   Rounds plain;
   const auto expected = set.iterate(25, plain.step())->collect().value();
-  Rounds stopped{.bad = 17};
   const IterateCheckpoints checkpoints{.folder = path("rounds"), .every = 5};
-  EXPECT_NE(iterate(set, 25, stopped.step(), checkpoints).error().message.find("stopped"),
+  std::filesystem::create_directories(path("rounds/round-020"));  // not the name of a checkpoint
+  EXPECT_NE(iterate(set, 25, Rounds{.bad = 17}.step(), checkpoints).error().message.find("stopped"),
             std::string::npos);
-  EXPECT_EQ(names("rounds"), (std::vector<std::string>{"round-10", "round-15"}));
+  EXPECT_EQ(names("rounds"), (std::vector<std::string>{"round-020", "round-10", "round-15"}));
   Rounds rest;
   const auto last = iterate(set, 25, rest.step(), checkpoints);
   ASSERT_TRUE(last) << last.error().message;
   EXPECT_EQ(last->collect().value(), expected);
   EXPECT_TRUE(rest.seen.front() == 15 && rest.seen.size() == 10);
-  EXPECT_EQ(names("rounds"), (std::vector<std::string>{"round-20", "round-25"}));
+  EXPECT_EQ(names("rounds"), (std::vector<std::string>{"round-020", "round-20", "round-25"}));
   // Only the earlier checkpoints of this set are removed, and what is left of one without manifest.
   write((std::filesystem::create_directory(path("rounds/round-3")), "rounds/round-3/mine"), "x");
   const auto other = engine.collection(std::vector<std::uint64_t>{1});
@@ -376,7 +376,7 @@ TEST_F(CheckpointTest, IterateGoesOnFromTheLastOne) {
   EXPECT_EQ(longer->collect().value(), set.iterate(29, plain.step())->collect().value());
   EXPECT_EQ(more.seen, (std::vector<std::uint32_t>{25, 26, 27, 28}));
   EXPECT_EQ(names("rounds"),
-            (std::vector<std::string>{"round-2", "round-25", "round-28", "round-3"}));
+            (std::vector<std::string>{"round-020", "round-2", "round-25", "round-28", "round-3"}));
 }
 
 TEST_F(CheckpointTest, IterateRefusesTheRoundsOfAnotherSet) {

@@ -230,6 +230,8 @@ TEST(KMeansFlow, RefusesWhatHasNoClusters) {
                 "columns in each line");
   EXPECT_EQ(run_flow_on("kmeans", {}, {put_file(folder, "empty", "\n")}).error,
             path_of(folder, "empty") + ": has no points; valid: lines of numbers");
+  EXPECT_EQ(run_flow_on("kmeans", {{"", "header"}}, {put_file(folder, "head", "x y\n")}).error,
+            path_of(folder, "head") + ": has no points; valid: lines of numbers");
   EXPECT_EQ(run_flow_on("kmeans", {{"k", "1"}}, {put_file(folder, "nan", "1\nnan\n")}).error,
             path_of(folder, "nan") +
                 ":2: column 1: 'nan' is not a finite number; valid: numbers such as 17, -0.5 or "

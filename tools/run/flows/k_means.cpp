@@ -157,6 +157,8 @@ Result<Centres> first_centres(const FlowContext& context, const KMeans& options,
   if (!options.centres.empty()) return read_centres(context, options, dimensions);
   const auto count = points.count();
   if (!count) return count.error();
+  if (*count == 0)
+    return Error{context.inputs().front() + ": has no points; valid: lines of numbers"};
   const double all = static_cast<double>(*count);
   const auto sample = all <= sample_points
                           ? points.collect()
