@@ -13,6 +13,11 @@ CellKind read_cell(std::string_view cell, float& value) {
   const char* const end = cell.data() + cell.size();
   const auto [stop, fault] = std::from_chars(cell.data(), end, number);
   if (stop != end || fault == std::errc::invalid_argument) return CellKind::text;
+  if (fault == std::errc::result_out_of_range &&
+      (cell.find("e-") != cell.npos || cell.find("E-") != cell.npos)) {
+    value = 0;  // the number is nearer to 0 than any double
+    return CellKind::number;
+  }
   const auto narrow = static_cast<float>(number);
   if (fault != std::errc{} || !std::isfinite(narrow)) return CellKind::not_finite;
   value = narrow;

@@ -40,6 +40,13 @@ TEST(Csv, ToleratesQuotesSpacesBlankLinesCarriageReturnsAndAMissingLastNewline) 
   EXPECT_EQ(load_text(quoted).value().label(0), 2);
 }
 
+TEST(Csv, ReadsNumbersBelowAllDoublesAsZero) {
+  const TemporaryFolder folder;
+  const Table table = load_text("csv:" + folder.write("x", "1e-400,0\n-2.5E-999,1\n")).value();
+  EXPECT_EQ(table.dense_row(0)[0], 0);
+  EXPECT_EQ(table.dense_row(1)[0], 0);
+}
+
 TEST(Csv, ReadsAHeaderWhoseFirstColumnIsANumberSign) {
   const TemporaryFolder folder;
   const std::string file = folder.write("x", "# exported\n#,size,fast\n1,2.5,0\n2,4,1\n");
