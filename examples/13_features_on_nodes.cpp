@@ -123,6 +123,9 @@ int write_raw(const char* path) {
 }
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string_view{argv[1]} == "write-raw") return write_raw(argv[2]);
+  if (argc > 1 && std::string_view{argv[1]} == "write-raw") {
+    if (argc == 3) return write_raw(argv[2]);
+    return std::fprintf(stderr, "write-raw takes one file; valid: write-raw FILE\n"), 2;
+  }
   return starling::main(argc, argv, Registry{}.flow<Customers>());
 }

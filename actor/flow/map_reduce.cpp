@@ -79,6 +79,10 @@ Result<MapReduceOptions> complete(MapReduceOptions options) {
   if (options.spill_folder.empty()) {
     std::error_code fault;
     options.spill_folder = std::filesystem::temp_directory_path(fault).string();
+    if (fault)
+      return Error{
+          "spill_folder: none is given, and the system's folder for temporary files, TMPDIR or "
+          "/tmp, is not a folder; valid: a folder that exists"};
   }
   if (auto valid = check(options); !valid) return std::move(valid).error();
   return options;

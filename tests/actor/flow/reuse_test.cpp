@@ -1,5 +1,6 @@
 /// Caches, iterations, broadcasts, errors and spilling.
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -155,6 +156,13 @@ TEST(Options, NameTheWrongValue) {
   EXPECT_EQ(error({.memory_bytes = 5}), "memory_bytes: 5 is out of range; valid: 1048576 or more");
   EXPECT_EQ(error({.spill_folder = "/nowhere"}),
             "spill_folder: '/nowhere' is not a folder; valid: a folder that exists");
+  const char* const former = std::getenv("TMPDIR");
+  const std::string saved = former != nullptr ? former : "";
+  ASSERT_EQ(::setenv("TMPDIR", "/nowhere", 1), 0);
+  EXPECT_EQ(error({}),
+            "spill_folder: none is given, and the system's folder for temporary files, TMPDIR or "
+            "/tmp, is not a folder; valid: a folder that exists");
+  ASSERT_EQ(former != nullptr ? ::setenv("TMPDIR", saved.c_str(), 1) : ::unsetenv("TMPDIR"), 0);
 }
 
 /// Many keys with long values: much more than the memory limit of 1 MiB.
