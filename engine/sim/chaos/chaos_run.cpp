@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 /// end with an error.
 constexpr Time finish_within = 600s;
 constexpr Time give_up_within = 1200s;
+/// The most events within a second of virtual time.
 constexpr std::uint64_t events_max = 3'000'000;
 
 }  // namespace
@@ -74,6 +75,8 @@ ChaosReport ChaosRun::run() {
   pending_faults_ = static_cast<std::uint32_t>(scenario_.faults.size());
   queue_.push(detection_interval, Event{.kind = Event::Kind::detect_failures});
   bool is_finished_now = false;
+  Time second_ends_at{};
+  std::uint64_t events_before = 0;
   while (report_.violation.empty() && !report_.gave_up && !is_finished_now) {
     Event event = queue_.pop();
     ++report_.events;
@@ -97,7 +100,12 @@ ChaosReport ChaosRun::run() {
       if (!is_finished_now && now() > limit && report_.violation.empty())
         report_.violation = "stuck: " + why_not_finished();
     }
-    if (report_.events > events_max) report_.violation = "too many events: " + why_not_finished();
+    if (now() >= second_ends_at) {
+      second_ends_at = now() + 1s;
+      events_before = report_.events;
+    }
+    if (report_.events - events_before > events_max)
+      report_.violation = "too many events: " + why_not_finished();
   }
   if (report_.violation.empty() && !report_.gave_up) {
     checker_.expect_equal_replicas();

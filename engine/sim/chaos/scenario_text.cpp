@@ -88,6 +88,8 @@ constexpr double share_max = 0.3;
 constexpr Time latency_max = 2ms;
 constexpr Time compute_max = 100ms;
 constexpr double straggling_max = 10;
+constexpr Time recheck_min = 1ms;
+constexpr Time recheck_max = 1s;
 /// The longest time that all steps of the slowest worker may take to compute.
 constexpr Time total_compute_max = 15s;
 /// The latest `at` and the longest `lasts` of a fault.
@@ -195,6 +197,17 @@ Result<void> set_yes_or_no(bool& target, std::string_view text) {
   return {};
 }
 
+Result<void> set_recheck(barrier::Recheck& into, std::string_view text) {
+  if (auto parsed = set(into, barrier::parse_recheck(text)); !parsed) return parsed;
+  const Time interval = into.interval.value_or(barrier::Recheck::automatic);
+  if (interval == barrier::Recheck::automatic ||
+      (interval >= recheck_min && interval <= recheck_max))
+    return {};
+  return Error{"interval:" + print_duration(interval) + "; valid: interval:" +
+               print_duration(recheck_min) + " to interval:" + print_duration(recheck_max) +
+               ", or interval:auto"};
+}
+
 Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view value) {
   if (key == "seed") return set_count(scenario.seed, value, 0, UINT64_MAX);
   if (key == "mode") return set(scenario.mode, core::parse_mode(value));
@@ -204,7 +217,7 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
   }
   if (key == "cache") return set_yes_or_no(scenario.cache, value);
   if (key == "barrier") return set(scenario.barrier, barrier::parse(value, scenario_predicates()));
-  if (key == "recheck") return set(scenario.recheck, barrier::parse_recheck(value));
+  if (key == "recheck") return set_recheck(scenario.recheck, value);
   if (key == "workers") return set_count(scenario.workers, value, 1, nodes_max);
   if (key == "servers") return set_count(scenario.servers, value, 0, nodes_max);
   if (key == "ranges") return set_count(scenario.ranges, value, 1, ranges_max);

@@ -119,6 +119,10 @@ TEST(Scenario, IsRefusedIfALineIsInvalidAndTheMessageSaysWhich) {
         BadScenario{"steps 12", "steps 100000", "valid: 1 to 30"},
         BadScenario{"compute 5ms", "compute 1h", "valid: above 0s, at most 100ms"},
         BadScenario{"compute 5ms", "compute 0s", "valid: above 0s, at most 100ms"},
+        BadScenario{"recheck notify+interval:auto", "recheck interval:1us",
+                    "interval:1us; valid: interval:1ms to interval:1s, or interval:auto"},
+        BadScenario{"recheck notify+interval:auto", "recheck notify+interval:1h",
+                    "interval:1h; valid: interval:1ms to interval:1s, or interval:auto"},
         BadScenario{"latency 1ms", "latency 10h", "valid: above 0s, at most 2ms"},
         BadScenario{
             "steps 12\nloss 0\nduplication 0\nreordering 0\nlatency 1ms\ncompute 5ms\nstraggling 1",
