@@ -78,6 +78,21 @@ TEST(EveryRule, PassesIfAllOthersHaveFinished) {
     EXPECT_TRUE(admits({rule}, finished - 1, Steps{finished, finished}));
 }
 
+/// So some worker always goes on, and no job stands still.
+TEST(EveryRule, LetsTheSlowestWorkerPass) {
+  for (const AnyRule& rule : every_rule())
+    for (Step own = 0; own < 10; ++own) {
+      const Steps seen{own, own + 1, own + 100, finished};
+      EXPECT_TRUE(admits({rule}, own, seen)) << print({rule});
+      if (!needs_paces({rule}) || has_rounds({rule})) continue;
+      std::vector<Pace> others;
+      for (const Step step : seen) others.push_back({.step = step});
+      for (const bool waits : {false, true}) {
+        EXPECT_GT(run_to({rule}, {.step = own, .waits = waits}, others), own) << print({rule});
+      }
+    }
+}
+
 TEST(EveryRule, ThatHasAFloorAgreesWithIt) {
   for (const AnyRule& rule : every_rule())
     for (Step own = 0; own < 10; ++own)

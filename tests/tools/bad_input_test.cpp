@@ -143,6 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"ZeroSteps", "train --steps 0", {"--steps: '0'", ">= 1"}},
         BadLine{"Seconds", "train --seconds 3x", {"--seconds: '3x' must be seconds", "200ms"}},
         BadLine{"ZeroSeconds", "train --seconds 0", {"--seconds: '0' must be seconds", "above 0"}},
+        BadLine{"EndlessSeconds", "train --seconds 1e10", {"'1e10'", "at most 285 years"}},
         BadLine{"LargeSeed",
                 "train --seed 18446744073709551616",
                 {"--seed: '18446744073709551616'", "<= 18446744073709551615"}},

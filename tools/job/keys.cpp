@@ -68,7 +68,9 @@ Result<void> put_data(std::string& into, const Registry& registry, Text text) {
 Result<void> put_seconds(Job& job, Text text) {
   const auto time = parse_duration(parse_number(text) ? text + "s" : text);
   if (!time || *time <= std::chrono::nanoseconds{0})
-    return Error{"'" + text + "' must be seconds, or a time like 200ms, 1.5s or 2min, above 0"};
+    return Error{"'" + text +
+                 "' must be seconds, or a time like 200ms, 1.5s or 2min, above 0 and at most 285 "
+                 "years"};
   job.train.job.time = *time;
   return {};
 }

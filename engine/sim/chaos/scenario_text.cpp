@@ -203,9 +203,9 @@ Result<void> set_recheck(barrier::Recheck& into, std::string_view text) {
   if (interval == barrier::Recheck::automatic ||
       (interval >= recheck_min && interval <= recheck_max))
     return {};
-  return Error{"interval:" + print_duration(interval) + "; valid: interval:" +
-               print_duration(recheck_min) + " to interval:" + print_duration(recheck_max) +
-               ", or interval:auto"};
+  return Error{"interval:" + print_duration(interval) +
+               "; valid: interval:" + print_duration(recheck_min) +
+               " to interval:" + print_duration(recheck_max) + ", or interval:auto"};
 }
 
 Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view value) {

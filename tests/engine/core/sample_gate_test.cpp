@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <numeric>
 
 namespace starling::core {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// If no member of a draw has begun, the next draw is twice as large, up to all members.
 TEST(SampleGate, JoinerDrawsAgainAsLongAsNoOtherWorkerHasBegun) {
