@@ -15,6 +15,15 @@
 
 namespace starling::core {
 
+AnyRole make_role(const AnyRoleOptions& options, RoleSetup setup) {
+  return std::visit(
+      [&]<class Options>(const std::shared_ptr<const Options>& role_options) {
+        STARLING_CHECK(role_options != nullptr);
+        return AnyRole{std::in_place_type<typename Options::Role>, role_options, std::move(setup)};
+      },
+      options);
+}
+
 MemberCore::MemberCore(MemberOptions options)
     : options_(std::move(options)),
       role_(make_role(options_.role,

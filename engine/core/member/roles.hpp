@@ -5,10 +5,8 @@
 #include <memory>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 #include <variant>
 
-#include "starling/base/check.hpp"
 #include "starling/engine/core/member/role_list.hpp"
 #include "starling/engine/core/role/role.hpp"
 #include "starling/engine/core/type_list.hpp"
@@ -53,13 +51,6 @@ struct EffectScratch {
 
 /// Returns the role that takes these options. Requires: the options are not null. (Those of a
 /// default-constructed MemberOptions are null.)
-[[nodiscard]] inline AnyRole make_role(const AnyRoleOptions& options, RoleSetup setup) {
-  return std::visit(
-      [&]<class Options>(const std::shared_ptr<const Options>& role_options) {
-        STARLING_CHECK(role_options != nullptr);
-        return AnyRole{std::in_place_type<typename Options::Role>, role_options, std::move(setup)};
-      },
-      options);
-}
+[[nodiscard]] AnyRole make_role(const AnyRoleOptions& options, RoleSetup setup);
 
 }  // namespace starling::core

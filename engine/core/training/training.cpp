@@ -282,6 +282,27 @@ void Training::execute(const Context& context, Effects effects, std::uint32_t ke
   if (context.scratch != nullptr) context.scratch->effects = std::move(effects);
 }
 
+bool Training::is_done() const {
+  return (!worker_ || worker_->is_done()) &&
+         std::visit([](const auto& exchange) { return exchange.may_leave(); }, exchange_);
+}
+
+std::vector<RangeId> Training::full_ranges() const {
+  return std::visit([](const auto& exchange) { return exchange.full_ranges(); }, exchange_);
+}
+
+std::uint64_t Training::full_ranges_version() const {
+  return std::visit([](const auto& exchange) { return exchange.full_ranges_version(); }, exchange_);
+}
+
+ReadCounts Training::read_counts() const {
+  return std::visit([](const auto& exchange) { return exchange.read_counts(); }, exchange_);
+}
+
+std::vector<WorkerProgress> Training::progress() const {
+  return std::visit([](const auto& exchange) { return exchange.progress(); }, exchange_);
+}
+
 void Training::on(const Context& context, PlanResult& result) {
   run_worker(context, [&](auto& worker, const auto& c) {
     worker.on_plan(c, result.step, std::move(result.plan));

@@ -118,10 +118,7 @@ class Training {
   /// then stops all workers. The member keeps and serves its ranges.
   void stop(const Context& context);
   void leave(const Context& context);
-  [[nodiscard]] bool is_done() const {
-    return (!worker_ || worker_->is_done()) &&
-           std::visit([](const auto& exchange) { return exchange.may_leave(); }, exchange_);
-  }
+  [[nodiscard]] bool is_done() const;
   [[nodiscard]] bool fits(const Configuration& configuration) const;
 
   template <class M>
@@ -175,12 +172,8 @@ class Training {
   static bool is_answer(const Value& value, const AskValue& question);
 
   [[nodiscard]] Placement placement() const;
-  [[nodiscard]] std::vector<RangeId> full_ranges() const {
-    return std::visit([](const auto& e) { return e.full_ranges(); }, exchange_);
-  }
-  [[nodiscard]] std::uint64_t full_ranges_version() const {
-    return std::visit([](const auto& e) { return e.full_ranges_version(); }, exchange_);
-  }
+  [[nodiscard]] std::vector<RangeId> full_ranges() const;
+  [[nodiscard]] std::uint64_t full_ranges_version() const;
 
   [[nodiscard]] const TrainingOptions& options() const noexcept { return *options_; }
   /// Returns the step with which this member's worker begins, if it is known from the start, else
@@ -210,13 +203,9 @@ class Training {
     return std::get<E>(exchange_);
   }
   /// Counts what this member's worker has read, as in the concept Exchange.
-  [[nodiscard]] ReadCounts read_counts() const {
-    return std::visit([](const auto& e) { return e.read_counts(); }, exchange_);
-  }
+  [[nodiscard]] ReadCounts read_counts() const;
   /// Returns how far each worker has got, by the updates that this member holds.
-  [[nodiscard]] std::vector<WorkerProgress> progress() const {
-    return std::visit([](const auto& e) { return e.progress(); }, exchange_);
-  }
+  [[nodiscard]] std::vector<WorkerProgress> progress() const;
 
  private:
   // The keys of the timers.
