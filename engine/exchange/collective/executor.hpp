@@ -29,11 +29,13 @@
 #include <memory>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "starling/base/check.hpp"
+#include "starling/base/tensor_pool.hpp"
 #include "starling/engine/exchange/collective/program.hpp"
 
 namespace starling::collective {
@@ -47,9 +49,15 @@ struct SharedElements {
   std::shared_ptr<const void> owner;
   std::span<const Element> elements;
 
-  static SharedElements of(std::vector<Element> values) {
-    const auto shared = std::make_shared<const std::vector<Element>>(std::move(values));
-    return {shared, *shared};
+  /// Copies the elements into memory of the pool, because fresh pages cost more than the copy.
+  static SharedElements copy_of(std::span<const Element> elements) {
+    static_assert(std::is_trivially_copyable_v<Element>);
+    const std::size_t bytes = elements.size_bytes();
+    const std::shared_ptr<Element> copy{
+        static_cast<Element*>(tensor_pool::allocate(bytes)),
+        [bytes](Element* memory) { tensor_pool::release(memory, bytes); }};
+    std::ranges::copy(elements, copy.get());
+    return {copy, {copy.get(), elements.size()}};
   }
 };
 
@@ -272,10 +280,9 @@ class Executor {
     if (instruction.kind == Instruction::Kind::send) {
       if (s >= open.finished_by.at(instruction.peer) + options_.window) return false;
       if (hook_) hook_(instruction, slice, elements);
-      out.push_back(Send<Element>{
-          instruction.peer,
-          Piece<Element>{id, s, chunk, instruction.round,
-                         SharedElements<Element>::of({elements.begin(), elements.end()})}});
+      out.push_back(Send<Element>{instruction.peer,
+                                  Piece<Element>{id, s, chunk, instruction.round,
+                                                 SharedElements<Element>::copy_of(elements)}});
       return true;
     }
     const auto found = open.arrived.find({s, chunk, instruction.round, instruction.peer});

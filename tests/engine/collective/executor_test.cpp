@@ -144,8 +144,8 @@ class ExecutorAlone : public testing::Test {
     const auto program = std::make_shared<const Program>(make_program(make(Ring{}, 2), 0));
     executor_.start(effects_, 5, program, {1, 2}, 1);
   }
-  static Message<float> piece(Piece<float> piece, std::vector<float> values) {
-    piece.values = SharedElements<float>::of(std::move(values));
+  static Message<float> piece(Piece<float> piece, const std::vector<float>& values) {
+    piece.values = SharedElements<float>::copy_of(values);
     return piece;
   }
 
