@@ -24,10 +24,9 @@ models::Scale scale_of_numbers(const models::Table& table) {
 /// Returns the error for a value that no float holds once it is scaled.
 Error not_scalable(std::size_t row, const std::string& name, float value, float shift,
                    float divisor) {
-  const auto print = [](float number) { return print_number(static_cast<double>(number)); };
-  return Error{"record " + std::to_string(row + 1) + ": " + name + " is " + print(value) +
-               ", and no float holds it once it is scaled, as (x - " + print(shift) + ") / " +
-               print(divisor) + "; valid: smaller values"};
+  return Error{"record " + std::to_string(row + 1) + ": " + name + " is " + print_float(value) +
+               ", and no float holds it once it is scaled, as (x - " + print_float(shift) + ") / " +
+               print_float(divisor) + "; valid: smaller values"};
 }
 
 /// Scales a table. Refuses a value that no float holds once it is scaled.

@@ -240,7 +240,8 @@ TEST_F(Resume, RefusesLedgersThatContradictThemselves) {
       {"starling.ledger", 1, UINT64_MAX, "holds step 18446744073709551615 of worker 0"},
       {"starling.ledger", 2, 1'000'000, "holds worker 0 with 1000000 samples at step 10"},
       {"starling.ranges", 0, 0, "range 0 counts "},
-      {"starling.ranges", 1, UINT64_MAX, "range 0 counts 18446744073709551615 samples in 20"}};
+      {"starling.ranges", 1, UINT64_MAX,
+       "holds 20 updates of 18446744073709551615 samples in range 0, which no job reaches"}};
   for (const std::string mode : {"peer --barrier asp", "central --barrier ssp:s=4"}) {
     const std::string job =
         "train --data digits:n=300 --model mlp:784-128-10 --workers 2 --quiet " +
