@@ -45,24 +45,24 @@ class ClusterClient::Impl {
     return replies;
   }
 
-  std::vector<std::optional<wire::ReplyBody>> ask_briefly(const std::vector<std::string>& addresses,
-                                                          const wire::RequestBody& body,
-                                                          std::chrono::milliseconds timeout,
-                                                          std::chrono::milliseconds grace) {
+  std::vector<std::optional<wire::ReplyBody>> poll_all(const std::vector<std::string>& addresses,
+                                                       const wire::RequestBody& body,
+                                                       std::chrono::milliseconds timeout,
+                                                       std::chrono::milliseconds grace) {
     std::unique_lock lock{mutex_};
     for (const std::string& address : addresses) {
-      const auto open = std::ranges::find(open_, address, &PendingRequest::address);
-      if (open == open_.end())
+      const auto earlier = std::ranges::find(unanswered_, address, &PendingRequest::address);
+      if (earlier == unanswered_.end())
         add_request(address, body);
       else
-        pending_.push_back(std::move(*open));
+        pending_.push_back(std::move(*earlier));
     }
-    open_.clear();
+    unanswered_.clear();
     await_replies(lock, timeout, grace);
     std::vector<std::optional<wire::ReplyBody>> replies;
     for (PendingRequest& request : pending_) {
       replies.push_back(std::move(request.reply));
-      if (!replies.back()) open_.push_back(std::move(request));
+      if (!replies.back()) unanswered_.push_back(std::move(request));
     }
     pending_.clear();
     return replies;
@@ -145,7 +145,7 @@ class ClusterClient::Impl {
 
   /// Returns the request with this number; nullptr if there is none.
   PendingRequest* find(std::uint64_t number) {
-    for (auto* requests : {&pending_, &open_}) {
+    for (auto* requests : {&pending_, &unanswered_}) {
       const auto request = std::ranges::find(*requests, number, &PendingRequest::number);
       if (request != requests->end()) return &*request;
     }
@@ -178,10 +178,10 @@ class ClusterClient::Impl {
   /// this client's address later. That client must not take a late reply to a request of this
   /// client for a reply to its own request.
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
-  /// The requests of the current call of ask_all(), ask_briefly() or ask_each().
+  /// The requests of the current call of ask_all(), poll_all() or ask_each().
   std::vector<PendingRequest> pending_;
-  /// The requests that the last call of ask_briefly() has left without a reply.
-  std::vector<PendingRequest> open_;
+  /// The requests that the last call of poll_all() has left without a reply.
+  std::vector<PendingRequest> unanswered_;
   /// The addresses of all nodes that were asked so far.
   std::set<std::string> contacted_;
   std::unique_ptr<security::Endpoint> endpoint_;
@@ -202,10 +202,10 @@ std::vector<std::optional<wire::ReplyBody>> ClusterClient::ask_all(
   return impl_->ask_all(addresses, body, timeout);
 }
 
-std::vector<std::optional<wire::ReplyBody>> ClusterClient::ask_briefly(
+std::vector<std::optional<wire::ReplyBody>> ClusterClient::poll_all(
     const std::vector<std::string>& addresses, const wire::RequestBody& body,
     std::chrono::milliseconds timeout, std::chrono::milliseconds grace) {
-  return impl_->ask_briefly(addresses, body, timeout, grace);
+  return impl_->poll_all(addresses, body, timeout, grace);
 }
 
 std::vector<std::optional<ClusterClient::TimedReply>> ClusterClient::ask_each(

@@ -37,12 +37,11 @@ class ClusterClient {
   [[nodiscard]] std::vector<std::optional<wire::ReplyBody>> ask_all(
       const std::vector<std::string>& addresses, const wire::RequestBody& body,
       std::chrono::milliseconds timeout);
-  /// As ask_all(), but does not let nodes that do not answer delay the replies of the others: once
-  /// a node has answered, waits for at most `grace` for the others. The request to a node that has
-  /// not answered by then stays open. If the next call of this function has that node's address, it
-  /// sends no new request, and returns the reply to the open one; otherwise that reply is dropped.
-  /// So all calls of this function must have the same `body`.
-  [[nodiscard]] std::vector<std::optional<wire::ReplyBody>> ask_briefly(
+  /// As ask_all(), but waits for at most `grace` once a node has answered, so that nodes that do
+  /// not answer do not delay the replies of the others. If the next call of this function has the
+  /// address of such a node, it sends no new request there, and returns the late reply to this one;
+  /// otherwise the late reply is dropped. So all calls of this function must have the same `body`.
+  [[nodiscard]] std::vector<std::optional<wire::ReplyBody>> poll_all(
       const std::vector<std::string>& addresses, const wire::RequestBody& body,
       std::chrono::milliseconds timeout, std::chrono::milliseconds grace);
   /// Returns an Error if the client's certificate is not valid now: no node answers then.

@@ -59,8 +59,8 @@ void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool may_ha
   LocalJob* local = nullptr;
   {
     const std::lock_guard lock{mutex_};
-    // Only its packets say on which node a joining member is. Two joining members may have the same
-    // id, but not also the same incarnation. A member's packets from another node are dropped.
+    // Only a joining member's packets show its node. Two joining members may have the same id, but
+    // not also the same incarnation. A member's packets from another node are dropped.
     const core::Member* sender = configuration_ ? configuration_->find(envelope.from) : nullptr;
     const core::Incarnation incarnation = envelope.packet.from;
     const bool is_member = sender != nullptr && sender->incarnation == incarnation;

@@ -181,9 +181,9 @@ class ClusterJob {
   [[nodiscard]] wire::JobDescription description();
 
   /// Reads the ranges whose primary is a member here, beginning with range `from`, until the reply
-  /// has 4 MiB; Ranges::next is the `from` of the next call, or 0 if no range is left. It holds the
-  /// values and, if `with_slots_and_ledger`, the optimizer's slots and the ledgers, from which a
-  /// job can resume. Calls `on_read` with the reply on one of the job's threads.
+  /// has 4 MiB; Ranges::next is the `from` of the next call, or 0 if no range is left. The reply
+  /// holds the values and, if `with_slots_and_ledger`, the optimizer's slots and the ledgers, from
+  /// which a job can resume. Calls `on_read` with the reply on one of the job's threads.
   void read_ranges(core::RangeId from, bool with_slots_and_ledger,
                    std::function<void(wire::Ranges)> on_read);
 

@@ -8,7 +8,7 @@ namespace starling::actor {
 
 std::string ClusterNode::Impl::name_of_job(JobId id) const {
   if (const JobPtr job = find(id)) return job->name();
-  const auto* slot = slots_.find(id);
+  const auto* slot = job_slots_.find(id);
   return actor::name_of(slot == nullptr ? wire::JobSettings{} : slot->settings, id);
 }
 
@@ -25,14 +25,14 @@ wire::NodeStatus ClusterNode::Impl::make_status(const wire::GetStatus& request) 
       status.jobs.push_back(*std::move(preparing));
     return status;
   }
-  for (const auto& [id, slot] : slots_.slots())
+  for (const auto& [id, slot] : job_slots_.slots())
     if (auto preparing = status_if_preparing(id)) status.jobs.push_back(*std::move(preparing));
   for (const auto& [id, job] : all_jobs()) status.jobs.push_back(job->status());
   return status;
 }
 
 std::optional<wire::JobStatus> ClusterNode::Impl::status_if_preparing(JobId id) const {
-  const auto* slot = slots_.find(id);
+  const auto* slot = job_slots_.find(id);
   if (slot == nullptr || find(id) || closed_jobs_.contains(id)) return std::nullopt;
   wire::JobStatus status;
   status.job = id;

@@ -62,7 +62,7 @@ void ClusterNode::Impl::on_revoked(const security::MergeResult& merged) {
     const auto peer = wire::parse_peer(node.address);
     if (!peer || !peer->key || std::ranges::count(merged.removed_keys, *peer->key) == 0) continue;
     revoked_.insert(node.id);
-    // Does not log a dead node: a renewed node may be live with the dead node's name and address.
+    // Logs no dead node: a live node with another key may have its name, host and port now.
     if (!core::is_live(node.state)) continue;
     log("node " + node.name + " at " + wire::without_key(node.address) +
         " is revoked: its messages are refused now");

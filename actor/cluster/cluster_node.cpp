@@ -100,7 +100,7 @@ void ClusterNode::Impl::leave(std::chrono::milliseconds timeout) {
     is_leaving_ = true;
     // A member that has not started yet would not leave.
     while (!starting_.empty()) finish_start(starting_.begin()->first, Error{leaving_reason});
-    const bool may_hand_over = can_hand_over();  // members that leave no longer count as running
+    const bool may_hand_over = can_hand_over();  // before leave(), which ends the state `running`
     for (auto& [id, job] : all_jobs()) job->local().leave();
     return may_hand_over;
   });
@@ -125,8 +125,8 @@ bool ClusterNode::Impl::can_hand_over() {
     const std::size_t replication_factor = options.replication_factor;
     const bool has_owners = placed_ranges(options, job->prepared().ranges()) > 0;
     const core::ConfigurationPtr configuration = job->configuration();
-    // Nodes that are new join only jobs that run. Members without a worker do not show whether one
-    // does.
+    // A node outside the job can join it, and take over ranges, only while the job runs. Without a
+    // worker of the job, this node does not know whether it runs, and assumes that it does.
     const bool has_workers = std::ranges::any_of(
         configuration->members,
         [this](const core::Member& member) { return member.node == id_ && member.works; });

@@ -48,9 +48,9 @@ class PreparedJob {
   /// checkpoint from which the job went on. A node that joins a running job calls this before
   /// make_local_job(), because the file of that checkpoint may hold a later one by now. Returns an
   /// Error if the deals do not fit the data.
-  [[nodiscard]] virtual Result<void> set_history(const std::vector<models::FormerDeal>& /*deals*/,
-                                                 std::uint64_t /*updates*/,
-                                                 std::uint64_t /*steps*/) const {
+  [[nodiscard]] virtual Result<void> set_checkpoint_history(
+      const std::vector<models::FormerDeal>& /*deals*/, std::uint64_t /*updates*/,
+      std::uint64_t /*steps*/) const {
     return {};
   }
   /// A hash of the data and the checkpoint that this node has read, and of what follows from them,
@@ -64,8 +64,8 @@ class PreparedJob {
   /// The job's model as text, as in the setting `model`; empty if the job has none. Settings may
   /// name no model; the node then chooses one.
   [[nodiscard]] virtual std::string model() const { return {}; }
-  /// Returns what programs that follow the job need to know of its data and its model, in a form
-  /// that the node does not read. Empty if they need nothing.
+  /// Returns what programs that follow the job need to know of its data and its model, as bytes
+  /// that the node passes on unread. Empty if they need nothing.
   [[nodiscard]] virtual const std::string& notes() const;
   /// Returns an Error unless a range of the job's model can have the value of `state`.
   [[nodiscard]] virtual Result<void> check_range(const core::RangeState& state) const;

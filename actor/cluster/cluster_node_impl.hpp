@@ -193,7 +193,7 @@ class ClusterNode::Impl {
   /// Discards the data and the slot of a job that does not start here, or that is closed.
   void drop_preparations(JobId id) {
     prepared_.forget(id);
-    slots_.release(id);
+    job_slots_.release(id);
   }
 
   // --- requests about jobs (cluster_jobs.cpp) ---
@@ -248,9 +248,9 @@ class ClusterNode::Impl {
   /// Asks `node` to stop the workers of a job. Repeats this until the node has done so, as long as
   /// the job is here, and `node` is known and has a member of the job.
   void stop_at(NodeId node, JobId id);
-  /// Moves the data and the slot of job `previous_id` to `new_id`, which is a new start of the same
-  /// job, and tears the previous start down.
-  void adopt_preparations(JobId previous_id, JobId new_id);
+  /// Moves the data and the slot of job `previous_id` to `new_id`, with which the same job starts
+  /// again, and tears down the job with `previous_id`.
+  void reuse_preparations(JobId previous_id, JobId new_id);
   /// Marks the job as closed. If it is here, destroys it; if it is still starting, calls the
   /// callbacks of start_job() with an Error.
   void tear_down(JobId id);
@@ -264,9 +264,9 @@ class ClusterNode::Impl {
   void answer(const Requester& requester, const wire::Disconnect&);
 
   static constexpr auto sweep_period = std::chrono::milliseconds{250};
-  /// Up to this many closed jobs are destroyed at the same time, so that one whose step never
-  /// returns does not delay the others. While Reaper::pending_count() is at least this, the node
-  /// refuses PrepareJob and joins no job.
+  /// Up to this many closed jobs are destroyed at the same time, so that a job whose computation
+  /// never returns does not delay the others. While Reaper::pending_count() is at least this, the
+  /// node refuses PrepareJob and joins no job.
   static constexpr std::size_t teardowns_max = 4;
   /// How long a leaving node waits for the hand-over if there are too few other nodes to hold all
   /// replicas.
@@ -319,7 +319,7 @@ class ClusterNode::Impl {
   Evaluations evaluations_{loop_};
   /// The number of readers that had not ended when stop_readers() returned.
   std::atomic<std::size_t> hanging_readers_ = 0;
-  JobSlots slots_{options_.limits};
+  JobSlots job_slots_{options_.limits};
   Submissions submissions_{
       prepared_,
       [this](NodeId node) { return is_gone(node); },

@@ -1,5 +1,5 @@
-// How a node answers requests to prepare, start, read, pause and submit jobs, and how it joins jobs
-// that run on other nodes.
+// How a node answers requests to submit, prepare, start and pause jobs and to read their ranges,
+// and how it joins jobs that run on other nodes.
 #include "starling/actor/cluster/cluster_node_impl.hpp"
 #include "starling/base/catch_errors.hpp"
 #include "starling/base/text.hpp"
@@ -27,22 +27,23 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
   // The job is closed here, but the node at `address` missed that, for example in a partition.
   if (closed_jobs_.contains(job.job))
     return ask(address, wire::CloseJob{job.job}, 2s, [](const auto&) {});
-  const bool is_running =
+  const bool runs_there =
       std::ranges::any_of(job.local_members, [](const wire::MemberStatus& member) {
         return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
       });
-  // If this node is to have members from the beginning, it waits for StartJob. A prepared job may
-  // also have begun without this node, for example because the others took it for dead.
-  const bool begins_here = prepared_.contains(job.job) &&
-                           (!job.configuration || std::ranges::count(job.configuration->members,
-                                                                     id_, &core::Member::node) > 0);
+  // A prepared job starts here by StartJob, unless its configuration lists no member of this node:
+  // then it has begun without this node, for example because the others took this node for dead.
+  const bool awaits_start =
+      prepared_.contains(job.job) &&
+      (!job.configuration ||
+       std::ranges::count(job.configuration->members, id_, &core::Member::node) > 0);
   // The last condition: too many closed jobs are still being torn down. A later call tries again.
-  if (!is_running || job.state != wire::JobState::running || !job.give_up_reason.empty() ||
-      find(job.job) || begins_here || is_leaving_ || prepared_.is_busy() ||
+  if (!runs_there || job.state != wire::JobState::running || !job.give_up_reason.empty() ||
+      find(job.job) || awaits_start || is_leaving_ || prepared_.is_busy() ||
       reaper_->pending_count() >= teardowns_max)
     return;
   if (!join_attempts_.emplace(job.job, now()).second) return;
-  if (auto reserved = slots_.reserve(job.job, job.settings, job.client, now()); !reserved)
+  if (auto reserved = job_slots_.reserve(job.job, job.settings, job.client, now()); !reserved)
     return log_buffer_.add("this node does not join: " + reserved.error().message,
                            actor::name_of(job.settings, job.job));
   prepared_.prepare(
@@ -64,8 +65,9 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
             log_for_job(id, "this node does not join: it reads other data than the job's nodes");
             return drop_preparations(id);
           }
-          if (auto valid = job->set_history(description->former_deals, description->updates_before,
-                                            description->steps_before);
+          if (auto valid = job->set_checkpoint_history(description->former_deals,
+                                                       description->updates_before,
+                                                       description->steps_before);
               !valid) {
             log_for_job(id, "the job's description: " + valid.error().message);
             return drop_preparations(id);
@@ -91,7 +93,8 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJo
     return reply(requester, wire::Refused{is_leaving_ ? leaving_reason : closed_reason});
   if (auto valid = PreparedJobs::check_settings(request.settings); !valid)
     return reply(requester, wire::Refused{valid.error().message});
-  if (auto is_free = slots_.check_name(actor::setting_of(request.settings, "name"), request.job);
+  if (auto is_free =
+          job_slots_.check_name(actor::setting_of(request.settings, "name"), request.job);
       !is_free)
     return reply(requester, wire::Refused{.why = is_free.error().message, .is_name_taken = true});
   if (auto reserved = reserve_slot(request); !reserved)
@@ -115,11 +118,11 @@ Result<void> ClusterNode::Impl::reserve_slot(const wire::PrepareJob& request) {
     return Error{"this node is still tearing down " + std::to_string(teardowns) +
                  " closed jobs; valid: fewer than " + std::to_string(teardowns_max) +
                  ", so try again later, or restart the node if steps of theirs never return"};
-  return slots_.reserve(request.job, request.settings, request.client, now());
+  return job_slots_.reserve(request.job, request.settings, request.client, now());
 }
 
 Result<void> ClusterNode::Impl::reserve_threads(JobId id, const PreparedJob& prepared) {
-  return slots_.reserve_threads(id, compute_threads(prepared.options()));
+  return job_slots_.reserve_threads(id, compute_threads(prepared.options()));
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob& request) {
@@ -127,7 +130,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob&
   const bool is_running = find(request.job) != nullptr;
   if (!is_running)
     for (const JobId previous_id : request.previous_ids)
-      adopt_preparations(previous_id, request.job);
+      reuse_preparations(previous_id, request.job);
   // leave() reaches only the members that run when it is called. Later members would never leave.
   if (is_leaving_ && !is_running) {
     drop_preparations(request.job);
@@ -152,7 +155,8 @@ void ClusterNode::Impl::start_job(JobId id, const core::ConfigurationPtr& config
   auto made = make_job(id, configuration, joined_job_age);
   if (!made) return on_started(std::move(made).error());
   JobPtr job = *std::move(made);
-  // Called on a thread of the job's, which may be destroyed before the loop runs the work.
+  // Called on a thread of the job. Captures the id, because the job may be destroyed before the
+  // loop runs the work.
   auto finish = [this, id](const Result<void>& started) {
     loop_.post([this, id, started] { finish_start(id, started); });
   };
@@ -199,7 +203,7 @@ Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::make_job(
     JobId id, const core::ConfigurationPtr& configuration,
     std::optional<std::chrono::milliseconds> joined_job_age) {
   const auto prepared = prepared_.find(id);
-  const auto* slot = slots_.find(id);
+  const auto* slot = job_slots_.find(id);
   if (!prepared || slot == nullptr) return Error{"the job was not prepared here"};
   if (!configuration || (!joined_job_age && configuration->epoch != 1) ||
       !core::is_valid(configuration, LocalJobOptions::members_max) ||
@@ -249,11 +253,9 @@ void ClusterNode::Impl::stop_at(NodeId node, JobId id) {
   });
 }
 
-/// A client that submits a job again gives it a new id. This node uses its preparations for the new
-/// id, and closes the job that has the previous one.
-void ClusterNode::Impl::adopt_preparations(JobId previous_id, JobId new_id) {
+void ClusterNode::Impl::reuse_preparations(JobId previous_id, JobId new_id) {
   prepared_.change_id(previous_id, new_id);
-  slots_.change_id(previous_id, new_id);
+  job_slots_.change_id(previous_id, new_id);
   tear_down(previous_id);
 }
 
@@ -302,9 +304,10 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::PauseJob&
 void ClusterNode::Impl::answer(const Requester& requester, const wire::SubmitJob& request) {
   if (submissions_.answer_if_known(requester, request.job)) return;
   if (is_leaving_) return reply(requester, wire::Refused{leaving_reason});
-  if (auto may_submit = slots_.check_quota(requester.client); !may_submit)
+  if (auto may_submit = job_slots_.check_quota(requester.client); !may_submit)
     return reply(requester, wire::Refused{"node " + name_ + " " + may_submit.error().message});
-  if (auto is_free = slots_.check_name(actor::setting_of(request.settings, "name"), request.job);
+  if (auto is_free =
+          job_slots_.check_name(actor::setting_of(request.settings, "name"), request.job);
       !is_free)
     return reply(requester, wire::Refused{.why = "node " + name_ + " " + is_free.error().message,
                                           .is_name_taken = true});

@@ -50,7 +50,7 @@ std::string ClusterNode::Impl::name_of(NodeId node) const {
 }
 
 void ClusterNode::Impl::rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports) {
-  // A member that was cut off for long has failed: it does not learn that the others go on.
+  // In a long partition a member fails before it learns that the council has excluded it.
   const core::ConfigurationPtr latest = job.configuration();
   const auto is_left_behind = [&](const actor::MemberReport& report) {
     return report.state == actor::MemberReport::State::failed &&
@@ -62,7 +62,8 @@ void ClusterNode::Impl::rejoin(ClusterJob& job, const std::vector<actor::MemberR
     if (report.state == actor::MemberReport::State::excluded || is_left_behind(report))
       excluded.push_back(report.member);
   if (excluded.empty()) return;
-  // While a member's node does not reach this node, the council would remove its new members again.
+  // While a member's node does not reach this node, the council would remove this node's new
+  // members again.
   for (const core::Member& member : latest->members)
     if (membership_->is_silent(member.node)) return;
   if (!job.begin_rejoin()) return;
@@ -82,11 +83,11 @@ void ClusterNode::Impl::expire_records() {
   history_.expire(now());
   evaluations_.expire();
   submissions_.forget_older_than(attempt_retention);
-  // A step of a closed job may never return; the reaper then needs another thread for the other
-  // closed jobs.
+  // A computation of a closed job may never return; the reaper then needs another thread for the
+  // other closed jobs.
   reaper_->replace_hanging_threads();
   const auto runs = [this](JobId id) { return find(id) != nullptr; };
-  for (const JobId id : slots_.unused(runs, now() - prepared_retention)) drop_preparations(id);
+  for (const JobId id : job_slots_.unused(runs, now() - prepared_retention)) drop_preparations(id);
   const auto is_known = [this](NodeId node) { return membership_->nodes().find(node) != nullptr; };
   nodes_.remove_dead(is_known, nodes_of_jobs(), now());
   std::erase_if(revoked_, [&](NodeId node) { return !is_known(node); });

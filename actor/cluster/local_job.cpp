@@ -41,7 +41,7 @@ class LocalJobImpl final : public LocalJob {
                     : std::max(1U, std::thread::hardware_concurrency() / 2),
                 ThreadPriority::members),
         system_(config_) {
-    const actor::CafThreadScope scope;  // this thread holds the logger, even if it spawns nothing
+    const actor::CafThreadScope scope;  // making system_ has made this thread hold CAF's logger
     const JobOptions& job = assignment_.job;
     job_context_->task = assignment_.task;
     job_context_->pool = std::make_unique<ComputePool>(compute_threads(job));
@@ -131,7 +131,7 @@ class LocalJobImpl final : public LocalJob {
  private:
   [[nodiscard]] Result<void> call_on_start(const core::ConfigurationPtr& configuration) {
     const actor::CafThreadScope scope;
-    const JobActorsPtr actors = handles_.open(
+    const JobActorsPtr actors = handles_.spawn_all(
         [this, first = configuration] {
           const core::ConfigurationPtr latest = members_.configuration();
           return latest ? latest : first;
@@ -168,7 +168,7 @@ class LocalJobImpl final : public LocalJob {
   /// Returns a member here that asks other members the questions of the user's own actors: a member
   /// that is in the job or, if there is none, a joining one, which asks the questions when it has
   /// joined. The handle is empty if there is neither.
-  MemberActor find_any() {
+  MemberActor find_relay() {
     using State = actor::MemberReport::State;
     MemberActor joining;
     for (const auto& member : members_.all()) {
@@ -188,7 +188,7 @@ class LocalJobImpl final : public LocalJob {
   actor::Config config_;
   caf::actor_system system_;
   LocalMembers<MemberActor> members_{options_.send};
-  NodeJobActors handles_{system_, [this] { return find_any(); }};
+  NodeJobActors handles_{system_, [this] { return find_relay(); }};
 };
 
 }  // namespace

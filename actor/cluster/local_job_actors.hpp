@@ -48,15 +48,15 @@ class NodeJobHandle : public JobHandle::base {
 /// Thread-safe.
 class NodeJobActors {
  public:
-  /// `find_relay` returns a member on this node; see RemoteMember.
+  /// `find_relay` returns a member on this node that asks the other members; see RemoteMember.
   NodeJobActors(caf::actor_system& system, std::function<MemberActor()> find_relay)
       : system_(system), find_relay_(std::move(find_relay)) {}
 
-  /// Returns the actors of the configuration that `find_configuration` returns. From now on, the
+  /// Spawns the actors for the configuration that `find_configuration` returns. From now on, the
   /// user's own actors may ask for the actors of later configurations. Requires: called at most
   /// once.
-  JobActorsPtr open(std::function<core::ConfigurationPtr()> find_configuration,
-                    std::function<void()> stop_job) {
+  JobActorsPtr spawn_all(std::function<core::ConfigurationPtr()> find_configuration,
+                         std::function<void()> stop_job) {
     find_configuration_ = std::move(find_configuration);
     model_ = spawn(std::nullopt);
     job_ = system_.spawn<NodeJobHandle>(std::move(stop_job), [this] { return make(); });

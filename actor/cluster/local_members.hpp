@@ -172,7 +172,7 @@ class LocalMembers {
       messenger_.post([removed] { actor::post(removed, actor::quit_atom_v); });
     }
   }
-  /// Ends all members. Nothing that was posted before reaches them later.
+  /// Ends all members. Messages that wait in `messenger_` do not reach them.
   void close() {
     messenger_.close();
     for_each([](const Handle& member) { actor::post(member, actor::quit_atom_v); });

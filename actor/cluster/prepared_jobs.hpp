@@ -53,7 +53,7 @@ class PreparedJobs {
         reader.thread.detach();
         ++still_running;
       }
-    // A reader that has ended does not take the lock again, so its thread can be joined under it.
+    // Joins the readers that have ended. They do not take the lock again, which is held here.
     readers_->readers.clear();
     return still_running;
   }

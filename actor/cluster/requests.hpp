@@ -23,7 +23,7 @@ struct Requester {
   std::string address;
   /// The number of the request.
   std::uint64_t number = 0;
-  /// The name by which JobLimits are applied to the requester.
+  /// The requester's name, by which JobLimits count its jobs and threads.
   std::string client = {};
 };
 

@@ -176,7 +176,7 @@ std::string short_id(const ClusterId& id) { return print_hex(std::span{id}.first
 
 std::string print_utc(UtcSeconds time) {
   using namespace std::chrono;
-  STARLING_CHECK(is_time(time));
+  STARLING_CHECK(is_valid_time(time));
   const sys_seconds at{seconds{time}};
   const sys_days day = floor<days>(at);
   const year_month_day date{day};
@@ -203,13 +203,13 @@ Proof prove(std::string_view text, const wire::SecretKey& own_secret, const Key&
 
 Certificate sign(Certificate certificate, const ClusterKey& key) {
   STARLING_CHECK(check_name(certificate.name));
-  STARLING_CHECK(is_time(certificate.not_before) && is_time(certificate.not_after));
+  STARLING_CHECK(is_valid_time(certificate.not_before) && is_valid_time(certificate.not_after));
   STARLING_CHECK(certificate.not_before <= certificate.not_after);
   return sign_value(std::move(certificate), key);
 }
 
 Revocation sign(Revocation revocation, const ClusterKey& key) {
-  STARLING_CHECK(is_time(revocation.time) && is_time(revocation.until));
+  STARLING_CHECK(is_valid_time(revocation.time) && is_valid_time(revocation.until));
   return sign_value(revocation, key);
 }
 

@@ -35,7 +35,7 @@ void put_or_get_signed(A& archive, Revocation& r) {
   archive(r.serial, r.time, r.until);
 }
 
-inline bool is_time(UtcSeconds time) { return time >= 0 && time <= utc_max; }
+inline bool is_valid_time(UtcSeconds time) { return time >= 0 && time <= utc_max; }
 
 template <class A>
 void serialize(A& archive, Certificate& c) {
@@ -45,7 +45,7 @@ void serialize(A& archive, Certificate& c) {
     if (!check_name(c.name)) throw wire::DecodeError{"has an invalid name"};
     if (c.role != Role::node && c.role != Role::client)
       throw wire::DecodeError{"is for an unknown role"};
-    if (!is_time(c.not_before) || !is_time(c.not_after) || c.not_before > c.not_after)
+    if (!is_valid_time(c.not_before) || !is_valid_time(c.not_after) || c.not_before > c.not_after)
       throw wire::DecodeError{"has impossible dates"};
   }
 }
@@ -54,7 +54,8 @@ void serialize(A& archive, Revocation& r) {
   put_or_get_signed(archive, r);
   wire::put_or_get_field(archive, r.signature);
   if constexpr (!wire::is_encoder<A>)
-    if (!is_time(r.time) || !is_time(r.until)) throw wire::DecodeError{"has impossible dates"};
+    if (!is_valid_time(r.time) || !is_valid_time(r.until))
+      throw wire::DecodeError{"has impossible dates"};
 }
 
 }  // namespace starling::security

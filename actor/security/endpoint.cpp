@@ -44,12 +44,12 @@ class Endpoint::Core {
       : options_(std::move(options)), receiver_(std::move(receiver)) {}
 
   Result<void> open() {
-    wire::TransportOptions wire;
-    wire.listen = options_.listen;
-    wire.fabric = options_.fabric;
-    wire.fabric.address = options_.advertise;
+    wire::TransportOptions transport_options;
+    transport_options.listen = options_.listen;
+    transport_options.fabric = options_.fabric;
+    transport_options.fabric.address = options_.advertise;
     // Clients send no packets of members.
-    wire.fabric.is_member = [this](const Key& key) {
+    transport_options.fabric.is_member = [this](const Key& key) {
       return admission_->role_of(key, options_.utc_now()) == Role::node;
     };
     if (const auto& own = options_.secrets) {
@@ -59,12 +59,14 @@ class Endpoint::Core {
       if (auto valid = admission_->learn(own->certificate, now); !valid) return valid;
       // Ignores errors, because certificates of others may have expired since the file was written.
       for (const Certificate& other : own->known) (void)admission_->learn(other, now);
-      wire.keys = own->keys;
-      wire.handshake_keys = own->handshake_keys;
-      wire.admits = [this](const Key& key) { return admission_->admits(key, options_.utc_now()); };
+      transport_options.keys = own->keys;
+      transport_options.handshake_keys = own->handshake_keys;
+      transport_options.admits = [this](const Key& key) {
+        return admission_->admits(key, options_.utc_now());
+      };
     }
     auto transport = wire::Transport::open(
-        wire, [this](const wire::IncomingFrame& incoming) { receive(incoming); });
+        transport_options, [this](const wire::IncomingFrame& incoming) { receive(incoming); });
     if (!transport) return std::move(transport).error();
     wire::Peer self{options_.advertise.empty() ? (*transport)->address() : options_.advertise,
                     std::nullopt};
@@ -140,7 +142,7 @@ class Endpoint::Core {
         peer = is_revoked ? peers_.erase(peer) : std::next(peer);
       }
     }
-    for (const std::string& address : remaining) send_all(address, merged.added);
+    for (const std::string& address : remaining) send_revocations(address, merged.added);
   }
 
   void compare(const std::string& address) {
@@ -212,7 +214,7 @@ class Endpoint::Core {
     send(address, wire::TrafficClass::control, {&frame, 1});
   }
 
-  void send_all(const std::string& address, std::span<const Revocation> all) {
+  void send_revocations(const std::string& address, std::span<const Revocation> all) {
     for (; !all.empty(); all = all.subspan(std::min(revocations_per_frame_max, all.size()))) {
       const auto part = all.first(std::min(revocations_per_frame_max, all.size()));
       send_credentials(address, Revocations{{part.begin(), part.end()}});
@@ -287,7 +289,7 @@ class Endpoint::Core {
     if (digest.digest == own) {
       ++digest_matches_;
     } else if (begin_list_if_allowed(address)) {
-      send_all(address, admission_->revocations_since(0, SIZE_MAX).revocations);
+      send_revocations(address, admission_->revocations_since(0, SIZE_MAX).revocations);
     }
     if (!digest.is_answer) send_credentials(address, RevocationsDigest{own, true});
   }

@@ -1,7 +1,8 @@
 /// cereal archives for messages on the network. Numbers are little-endian and have a fixed width.
 /// Decoding never allocates more than a small multiple of the bytes that it is given, plus
-/// `unpacked_bytes_max` for tensors in a compact form. It throws DecodeError if the bytes are not
-/// what an Encoder would have written, or if bytes are left over. The bytes contain no references.
+/// `unpacked_bytes_max` for tensors in a compact form (compact.hpp). It throws DecodeError if the
+/// bytes are not what an Encoder would have written, or if bytes are left over. A shared object is
+/// encoded once for each pointer to it.
 ///
 /// The elements of tensors do not pass through the archive: an Encoder collects them as
 /// attachments, in order, and a Decoder takes them from the attached bytes.
@@ -47,9 +48,9 @@ struct Attachment {
   std::span<const std::byte> bytes;
 };
 
-/// The most bytes of memory that those tensors of one message that travel in a compact form may
-/// take once they are expanded. Senders divide messages so that their tensors would fit into one
-/// part of a ZeroMQ message even without the compact form.
+/// The most bytes of memory that the tensors in a compact form of one message may take once they
+/// are expanded. Senders divide messages so that their tensors would fit into one part of a ZeroMQ
+/// message even without the compact form.
 inline constexpr std::size_t unpacked_bytes_max = std::size_t{8} << 20U;
 
 class Encoder : public cereal::OutputArchive<Encoder, cereal::AllowEmptyClassElision> {

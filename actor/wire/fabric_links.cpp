@@ -115,8 +115,8 @@ void FabricWriters::on(const Key& key, const FabricMessage& message) {
   Link& link = found->second;
   if (const auto* offer = std::get_if<fabric::Offer>(&message.body)) {
     if (link.writer) return;
-    // A peer could offer the memory of another process, whose claim it has received. The proof
-    // shows that the peer runs on this host.
+    // A peer could pass on the ProcessClaim of another process, and so offer that process's memory.
+    // The proof shows that the peer runs on this host.
     const bool must_be_here =
         *options_.provider == fabric::Provider::shm || !options_.may_leave_host;
     if (must_be_here && offer->proof != fabric::expected_proof(key)) return;

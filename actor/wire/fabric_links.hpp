@@ -1,5 +1,6 @@
 /// Internal to Transport: the regions of other processes that this one writes to, and the regions
-/// of this process that others write to. The transports agree on them by frames over ZeroMQ:
+/// of this process that others write to. A region is memory that its process offers to one writer.
+/// The transports agree on regions by frames over ZeroMQ:
 ///
 ///     writer    AskRegion      WriterBegun       Ticket (with the head of a message)
 ///     receiver           Offer            RegionReady                              Release
@@ -42,7 +43,7 @@ struct AskRegion {
   std::string address;
   /// The provider that the writer uses: `shm`, `tcp` or `verbs`.
   std::string provider;
-  /// The claim of the sender's process, which will write into the region.
+  /// Identifies the sender's process, which will write into the region.
   fabric::ProcessClaim writer;
 
   static constexpr auto fields(auto& m) { return std::tie(m.address, m.provider, m.writer); }
@@ -107,7 +108,7 @@ class FabricWriters {
   using Clock = std::chrono::steady_clock;
   struct Link {
     fabric::LinkId id = 0;
-    /// When the peer was last asked for a region; a later time delays the next request.
+    /// When the peer was last asked for a region; a time in the future delays the next request.
     Clock::time_point asked_at{};
     /// Null until the peer has offered a region.
     std::unique_ptr<fabric::RegionWriter> writer = nullptr;
@@ -224,7 +225,7 @@ class FabricLinks {
         writers_(std::move(writers)),
         readers_(std::move(fabric), options.keys->public_key, std::move(wake)) {}
 
-  /// Every key file of a cluster has the handshake key, so its holders are not authenticated.
+  /// True if the sender has a key other than the handshake key, which every key file holds.
   [[nodiscard]] bool is_from_member(const IncomingFrame& incoming) const {
     return incoming.key &&
            !(options_.handshake_keys && *incoming.key == options_.handshake_keys->public_key);

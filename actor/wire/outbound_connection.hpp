@@ -230,8 +230,8 @@ class OutboundConnection {
     return message;
   }
 
-  /// Writes the body into the peer's memory, and puts the ticket of the write before the head; or
-  /// makes it the second part of the message.
+  /// Writes the body into the peer's memory if possible, and puts the write's ticket
+  /// (fabric_links.hpp) before the head; otherwise makes the body the message's second part.
   void set_body(Message& message, std::vector<Attachment> parts) const {
     const auto ticket = writers_ != nullptr ? writers_->write(peer_, parts) : std::nullopt;
     if (!ticket) {

@@ -33,7 +33,7 @@ class SharedBodies {
   }
 
  private:
-  /// Beyond this limit, copies into reused blocks cost less.
+  /// Beyond this limit, copying bodies into reused blocks (tensor_pool.hpp) costs less.
   static constexpr std::size_t bytes_max = std::size_t{2} << 20U;
   const std::shared_ptr<std::atomic<std::size_t>> bytes_ =
       std::make_shared<std::atomic<std::size_t>>(0);

@@ -55,7 +55,8 @@ struct FabricOptions {
   std::function<bool(const Key&)> is_member = {};
   /// Shorter bodies travel by ZeroMQ.
   std::size_t body_bytes_min = std::size_t{64} << 10U;
-  /// The region of each peer. Its slots hold at most TransportOptions::part_bytes_max.
+  /// The layout of the region, the memory of this process that one peer writes to. Each peer has
+  /// one.
   fabric::SlotLayout layout = {};
   /// The most bytes of all regions of the process. Peers for whose regions no bytes are left send
   /// by ZeroMQ.

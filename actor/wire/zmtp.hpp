@@ -132,7 +132,8 @@ class ZmtpReceiver {
   /// The greeting, or the prefix of a frame.
   std::array<std::byte, 64> prefix_{};
   std::size_t prefix_size_ = 0;
-  /// The frame that is being received, absent between frames, and its flags.
+  /// The ZMTP frame (a message part or a command) that is being received, absent between frames,
+  /// and its flags.
   std::optional<PartBuffer> frame_;
   unsigned flags_ = 0;
   std::unique_ptr<CurveServer> curve_;

@@ -93,7 +93,7 @@ Result<BegunJob> begin_job(Access& access, const JobTarget& target, wire::JobSet
   if (options.must_detach && is_interrupted()) {
     Follower follower{*access.client, access.seed, job.job};
     (void)follower.poll();
-    follower.close({wire::JobState::stopped, "interrupted"});
+    follower.close_job({wire::JobState::stopped, "interrupted"});
     print_error("job " + job.name + " was dropped");
     return BegunJob{std::nullopt, interrupted_code};
   }

@@ -23,7 +23,8 @@ namespace starling::program {
 /// machine, where that path may name another file.
 [[nodiscard]] Result<Settings> with_absolute_paths(Settings settings,
                                                    const std::vector<core::NodeRecord>& nodes);
-/// The same for settings whose whole text is a path if `is_path` returns true for them.
+/// The same for settings of a flow: if `is_path` returns true for a setting, its whole text is a
+/// path; else it has no path.
 [[nodiscard]] Result<Settings> with_absolute_paths(
     Settings settings, const std::vector<core::NodeRecord>& nodes,
     const std::function<bool(const Setting&)>& is_path);

@@ -109,14 +109,14 @@ Result<int> follow(Access& access, FollowedFlow flow) {
     case End::dropped:
       print_error("job " + name + ": " + watcher.why());
       return is_interrupted() ? interrupted_code : job_failed;
-    case End::left:
+    case End::goes_on:
     case End::unreachable:
       if (!watcher.why().empty()) print_error("job " + name + ": " + watcher.why());
-      print_error("job " + name + (end == End::left ? " goes on; `" : " may go on; `") +
+      print_error("job " + name + (end == End::goes_on ? " goes on; `" : " may go on; `") +
                   program_name() + " attach " + name + "` follows it again");
-      return end == End::left ? interrupted_code : job_failed;
+      return end == End::goes_on ? interrupted_code : job_failed;
   }
-  follower.close(summary_of(watcher, end));
+  follower.close_job(summary_of(watcher, end));
   return code;
 }
 

@@ -62,8 +62,8 @@ class PreparedTraining final : public actor::PreparedJob {
     return check_memory_of_node(*prepared_.model, prepared_.resolved.options, nodes);
   }
   /// Draws the model's initial values now, because that takes long, and make_local_job() must not
-  /// take long. Writes the notes first: for the names of metrics, they compute with a model, for
-  /// which there is memory, as check_memory() has found.
+  /// take long. Writes the notes first: to find the names of metrics, write_job_notes() computes
+  /// with a model, and check_memory() has found memory for it.
   [[nodiscard]] Result<void> make_initial_values() const override {
     notes_ = write_job_notes(prepared_);
     auto states = prepared_.model->initial_state(prepared_.data.train, prepared_.resolved.options);
@@ -71,9 +71,9 @@ class PreparedTraining final : public actor::PreparedJob {
     prepared_.resolved.options.resume = *std::move(states);
     return {};
   }
-  [[nodiscard]] Result<void> set_history(const std::vector<models::FormerDeal>& deals,
-                                         std::uint64_t updates,
-                                         std::uint64_t steps) const override {
+  [[nodiscard]] Result<void> set_checkpoint_history(const std::vector<models::FormerDeal>& deals,
+                                                    std::uint64_t updates,
+                                                    std::uint64_t steps) const override {
     if (auto valid = models::check_deals(deals, prepared_.resolved.train_samples); !valid)
       return valid;
     prepared_.resolved.options.job.former_deals = deals;
@@ -122,7 +122,7 @@ class PreparedTraining final : public actor::PreparedJob {
   }
 
  private:
-  /// Changed by make_initial_values() and set_history().
+  /// Changed by make_initial_values() and set_checkpoint_history().
   mutable PreparedRun prepared_;
   std::uint64_t data_fingerprint_;
   std::uint64_t fingerprint_;

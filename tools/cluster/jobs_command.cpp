@@ -47,8 +47,8 @@ std::vector<wire::JobRecord> all_jobs(Access& access, const ClusterSnapshot& sna
   return all;
 }
 
-/// Returns a figure of the summary that the program that followed the job has sent to the nodes;
-/// nothing if the summary lacks it.
+/// Returns a figure of the job's summary, which the program that followed the job has sent to the
+/// nodes; nothing if the summary lacks it.
 std::optional<double> summary_figure(const wire::JobRecord& job, std::string_view name) {
   const auto found =
       std::ranges::find(job.summary.figures, name, &std::pair<std::string, double>::first);

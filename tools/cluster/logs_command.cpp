@@ -53,7 +53,7 @@ class LogReader {
         nodes.push_back(node);
     if (nodes.empty())
       return Error{"'" + node_name_ +
-                   "' is not a running node; valid: " + snapshot->names_without({})};
+                   "' is not a running node; valid: " + snapshot->live_names_except({})};
     std::vector<NodeLine> lines = read(std::move(nodes));
     std::ranges::stable_sort(lines, {}, [](const NodeLine& line) { return line.line.time_us; });
     return lines;

@@ -31,7 +31,7 @@ wire::RequestBody request_for(wire::JobId id, const JobSnapshot& job, bool must_
 std::string silent_nodes(const ClusterSnapshot& snapshot) {
   std::set<core::NodeId> answering;
   for (const auto& [node, counts] : snapshot.counts) answering.insert(node);
-  return snapshot.names_without(answering);
+  return snapshot.live_names_except(answering);
 }
 
 }  // namespace

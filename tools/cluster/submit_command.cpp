@@ -43,8 +43,8 @@ Settings without(const std::vector<KeyDescription>& removed, Settings settings) 
   return settings;
 }
 
-/// A job's settings without `device`, which only nodes use, because this process does not train;
-/// and the job that they describe.
+/// A job's settings without `device`, because this process does not train; and the job that the
+/// settings describe.
 struct LocalJobSettings {
   Settings settings;
   Job job;
@@ -195,7 +195,7 @@ Result<void> await_begin(Access& access, wire::JobId id) {
 void drop(Access& access, wire::JobId id, const std::string& why) {
   Follower follower{*access.client, access.seed, id};
   (void)follower.poll();  // learns the addresses of the other nodes
-  follower.close({wire::JobState::failed, why});
+  follower.close_job({wire::JobState::failed, why});
 }
 
 /// Follows a job to its end and reports it as `train` does. Then asks the nodes to drop the model
@@ -227,19 +227,19 @@ Result<int> follow(Access& access, wire::JobId id, RunOnNodes job, MetricsFile m
     recorder.set_trace(
         collector->traces().trace([&](wire::NodeId node) { return follower.name_of(node); }));
   }
-  if (end == JobWatcher::End::left || end == JobWatcher::End::unreachable)
-    recorder.warn(name + (end == JobWatcher::End::left ? " goes on; " : " may go on; ") +
+  if (end == JobWatcher::End::goes_on || end == JobWatcher::End::unreachable)
+    recorder.warn(name + (end == JobWatcher::End::goes_on ? " goes on; " : " may go on; ") +
                   attach_call + "` follows it again");
-  if (end == JobWatcher::End::left && is_interrupted()) {
+  if (end == JobWatcher::End::goes_on && is_interrupted()) {
     if (const auto written = recorder.write_timeline(); !written)
       print_error(written.error().message);
     return interrupted_code;
   }
   const EndedJob ended = recorder.end(watcher.outcome(), watcher.workers());
   const bool must_save = !run.job.save.empty() || !run.job.checkpoint.empty();
-  const bool may_drop = must_save ? ended.is_kept : on_leave == JobWatcher::OnLeave::stop_job;
+  const bool may_drop = must_save ? ended.has_saved_all : on_leave == JobWatcher::OnLeave::stop_job;
   if (end == JobWatcher::End::ended && may_drop)
-    follower.close(summary_of(ended));
+    follower.close_job(summary_of(ended));
   else if (end == JobWatcher::End::ended)
     print_error(kept_job_advice(ended, !watcher.outcome().model.empty()));
   return report(ended, run.job);

@@ -15,8 +15,8 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return std::filesystem::equivalent(a, b, fault) || resolve_links(a) == resolve_links(b);
 }
 
-/// Returns true if the file `path` is, or would be, in a subfolder of `folder`, as the images of a
-/// class are. As the reader of images does, leaves out names that begin with a dot.
+/// Returns true if the file `path` is, or would be, in a subfolder of `folder`. Ignores subfolders
+/// whose names begin with a dot, as the reader of images does.
 bool is_in_subfolder(const std::string& path, const std::string& folder) {
   const std::filesystem::path parent = std::filesystem::path{resolve_links(path)}.parent_path();
   std::error_code fault;

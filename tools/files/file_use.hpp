@@ -17,8 +17,8 @@ struct FileUse {
 };
 
 /// Returns an Error if `output` is the same file as one of `taken`, even if the paths differ
-/// because of links or relative folders, or if it is in a subfolder of one of `taken`, as the
-/// images of a class are. Two uses of one device or pipe are no conflict.
+/// because of links or relative folders, or if it is in a subfolder of one of `taken`: a
+/// folder of images has a subfolder for each class. Two uses of one device or pipe are no conflict.
 [[nodiscard]] Result<void> check_no_conflict(const FileUse& output, std::span<const FileUse> taken);
 
 /// Reads a file that people write by hand. Returns an Error for a file of more than 1 MiB, because

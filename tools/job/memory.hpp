@@ -15,9 +15,10 @@ namespace starling::program {
 /// row-sparse.
 [[nodiscard]] Result<void> check_memory(const AnyModel& model, const actor::TrainOptions& options);
 /// Refuses to train as one of `nodes` nodes if that needs more memory than is free on this machine
-/// now. Counts the initial parameters; a model that a follower has this node evaluate, twice; this
-/// node's share of their replicas with the optimiser's state or, if each worker has a model of its
-/// own, the models of this node's workers; and the values and gradients of its computing threads.
+/// now. Counts the initial parameters; twice the model that a follower asks this node to evaluate;
+/// this node's share of the replicas with the optimiser's state or, if each worker has a model of
+/// its own, the models of this node's workers; and the values and gradients of its computing
+/// threads.
 [[nodiscard]] Result<void> check_memory_of_node(const AnyModel& model,
                                                 const actor::TrainOptions& options,
                                                 std::size_t nodes);

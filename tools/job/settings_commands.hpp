@@ -31,9 +31,9 @@ class CommandFlags {
   void add(Command& command, const KeyDescription& key);
 
   std::vector<const KeyDescription*> keys_;
-  /// By key: for a key that is true or false, "true", "false", or empty if its flag was not given;
-  /// for any other key, the values that were given.
+  /// For each key that is true or false: "true", "false", or empty if its flag was not given.
   std::map<std::string, std::string> switches_;
+  /// For each other key: the values that were given.
   std::map<std::string, std::vector<std::string>> texts_;
 };
 

@@ -143,7 +143,7 @@ bool counts_own_updates(const actor::JobOptions& job) {
          !exchange.places_ranges;
 }
 
-/// Returns the largest number of workers' steps for which the counted updates of a range can stand.
+/// Returns how many steps of workers the updates that a range has counted can contain at most.
 /// Under elastic, the updates are moves of the range's center, one after each `every` steps of a
 /// worker.
 std::uint64_t steps_max(const actor::JobOptions& job, const core::RangeState& state) {
@@ -203,8 +203,8 @@ Result<void> check_counts(const AnyModel& model, const ResolvedJob& job, const S
   return {};
 }
 
-/// Returns `states`, which have the ranges of `from`, with the ranges of `to`. These differ if the
-/// number of owners does.
+/// Converts `states` from the ranges of `from` to those of `to`. They differ if the number of
+/// owners does.
 template <class T>
 States states_for(const core::Layout& from, const core::Layout& to, const States& states,
                   std::size_t slot_count) {

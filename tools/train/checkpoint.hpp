@@ -33,7 +33,7 @@ namespace starling::program {
 using JobIdentity = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the identity of a job. `request` is its data request with the scale that was chosen, and
-/// `train_hash` that of its model's notes. The rows of a table identify the data, not the path from
+/// `train_hash` is ModelNotes::train_hash. The rows of a table identify the data, not the path from
 /// which they were read. The test data are not part of the identity.
 [[nodiscard]] JobIdentity job_identity_of(const ResolvedJob& job, const DataRequest& request,
                                           std::optional<std::uint64_t> train_hash);

@@ -18,9 +18,9 @@ inline constexpr const char* exchange_key = "exchange";
 /// schedule depends on the job's length.
 inline constexpr const char* default_schedule = "the default";
 
-/// Returns true if the job that wrote the checkpoint had the setting `key` at `value`, its value in
-/// the identity of `job`. Two schedules are the same if both are the default, or if they give the
-/// same rates. Requires: the checkpoint has the key.
+/// Returns true if the job that wrote the checkpoint had the same value of the setting `key` as
+/// `job`: `value` in the identity of `job`. Two schedules are the same if both are the default, or
+/// if they give the same rates. Requires: the checkpoint has the key.
 [[nodiscard]] bool is_same_value(const StoredModel& stored, const std::string& key,
                                  const std::string& value, const ResolvedJob& job);
 

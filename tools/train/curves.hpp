@@ -51,7 +51,7 @@ class ThinnedSeries {
   std::size_t stride_ = 1;
 };
 
-/// The figures of a `progress` line of the metrics file that the report shows.
+/// The figures in a `progress` line of the metrics file, as far as the report shows them.
 struct ProgressPoint {
   double elapsed_s = 0;
   /// The mean step of the workers.
@@ -68,7 +68,7 @@ struct ProgressPoint {
   std::optional<double> loss = std::nullopt;
 };
 
-/// The figures of an `evaluation` line of the metrics file that the report shows.
+/// The figures in an `evaluation` line of the metrics file, as far as the report shows them.
 struct EvaluationPoint {
   double elapsed_s = 0;
   /// The mean step of the workers when the evaluated model was read.

@@ -27,6 +27,7 @@ std::string numbering_of(const models::Labelling& labels) {
                           : "begin with " + print_number(static_cast<double>(labels.first_label));
 }
 
+/// Returns the names of the classes; "that are numbers" if they have no names.
 std::string names_of(const models::Labelling& labelling) {
   std::string text;
   for (const std::string& name : labelling.names)

@@ -12,8 +12,9 @@
 
 namespace starling::program {
 
-/// Reads the model file `job.init`. Sets the job's model, element type and scale to those of the
-/// file if the job does not set them. Refuses a job that sets another element type or scale.
+/// Reads the model file `job.init`. Sets the job's model, element type and scaling method to those
+/// of the file if the job does not set them. Refuses a job that sets another element type or
+/// method.
 [[nodiscard]] Result<StoredModel> read_init(Job& job);
 
 /// Refuses a table whose features, columns or labels differ from those of the stored model's

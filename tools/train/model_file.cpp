@@ -26,7 +26,7 @@ std::vector<std::uint64_t> shape_of(const models::Parameter& parameter) {
 constexpr const char* shift_name = "starling.features.shift";
 constexpr const char* divisor_name = "starling.features.divisor";
 
-/// Adds the shape of the training data to the metadata.
+/// Adds ModelNotes::shape to the metadata.
 void add_shape(Metadata& metadata, const models::Table& table) {
   metadata["features"] = std::to_string(table.features());
   metadata["classes"] = std::to_string(table.classes());

@@ -67,8 +67,8 @@ struct StoredModel {
 /// Which files read_model() accepts: only those with a checksum, so that damage is noticed, or any.
 enum class Trust { checked, any };
 
-/// Returns the notes that `file`, which errors call `path`, has in its metadata and in the tensors
-/// of the scaling. Refuses metadata that to_metadata() does not write.
+/// Returns the notes in the metadata and the scaling tensors of `file`, without `kept` and `step`.
+/// Errors call the file `path`. Refuses metadata that to_metadata() does not write.
 [[nodiscard]] Result<ModelNotes> notes_in(const std::string& path, const safetensors::File& file);
 
 /// Returns the tensors of the features' scaling, as views into `notes`; no tensors if the features

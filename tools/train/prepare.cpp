@@ -92,8 +92,8 @@ actor::TrainOptions fill_in_options(const Job& job, std::uint64_t samples,
     options.steps_max = options.job.steps;
     options.job.steps = std::min(options.job.steps, steps);
   }
-  // An epoch of a small table has only a step or two. Therefore a job that only its limit of steps
-  // can end makes about 100 evaluations at most.
+  // An epoch of a small table has only a step or two. Therefore a job without another limit than
+  // that of steps makes about 100 evaluations at most.
   const bool has_other_limit = options.job.time || options.job.until;
   const core::Step interval_min = has_other_limit ? 1 : options.job.steps / 100;
   options.job.evaluate_every = job.evaluate_every.value_or(

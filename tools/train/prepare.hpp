@@ -50,7 +50,7 @@ struct DataSize {
 
 /// Refuses a barrier under which workers hand in early, if batches are dynamic or if the model's
 /// batches cannot be divided (core::check_hand_ins()). If the model does not learn by gradients,
-/// refuses every such barrier, and those that move with the descent of the loss.
+/// refuses every such barrier, and every barrier that needs the descent of the loss.
 [[nodiscard]] Result<void> check_hand_ins(const AnyModel& model, const barrier::Barrier& barrier,
                                           bool dynamic_batches);
 

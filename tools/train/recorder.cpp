@@ -216,7 +216,7 @@ EndedJob Recorder::end(const actor::Outcome& outcome, const WorkerFates& workers
   ended.interrupted = is_interrupted();
   const bool is_written = (run_.job.save.empty() || !saved_.empty()) &&
                           (run_.job.checkpoint.empty() || is_checkpointed);
-  ended.is_kept =
+  ended.has_saved_all =
       has_last_model && (is_written || !is_last_finite || has_no_updates(outcome.model));
   ended.saved = saved_;
   ended.checkpoint = checkpoint_;

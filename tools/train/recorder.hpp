@@ -101,8 +101,8 @@ class Recorder {
   /// Returns true once as many evaluations in a row as patience allows had no better test loss.
   [[nodiscard]] bool is_patience_over() const { return selection_.is_patience_over(); }
 
-  /// On nodes: says how samples were dealt before the states of the next checkpoint, and how many
-  /// updates this run has made up to these states.
+  /// On nodes: sets the former deals of the next checkpoint, and how many updates this run has made
+  /// up to its states.
   void set_history(std::vector<models::FormerDeal> deals, std::uint64_t updates) {
     former_deals_ = std::move(deals);
     updates_made_ = updates;

@@ -68,8 +68,8 @@ struct WorkerFates {
   std::uint64_t finished = 0;
   /// The workers of nodes that left.
   std::uint64_t left = 0;
-  /// The workers of nodes that died, or were declared dead. A worker that died, and whose node came
-  /// back, counts here and among the others again.
+  /// The workers of nodes that died, or were declared dead. A worker whose node came back counts
+  /// here, and again for the way in which it ended then.
   std::uint64_t died = 0;
   /// True if all workers that finished have equal copies of the model, to the last bit; nullopt if
   /// that is not known, or if the exchange does not keep the copies equal.
@@ -94,9 +94,9 @@ struct EndedJob {
   std::size_t patience = 0;
   /// True if the job has a model to save and report.
   bool has_model = false;
-  /// True if the model and the checkpoint were written to the files that the user named, or if the
-  /// last model is not worth saving: it has no update, or values that are not finite.
-  bool is_kept = false;
+  /// True if nothing is left to save: the model and the checkpoint were written to the files that
+  /// the user named, or the last model has no update, or values that are not finite.
+  bool has_saved_all = false;
   /// All zeros in one process.
   WorkerFates workers{};
   /// The paths of the files that were written; each is empty if its file was not written.

@@ -47,7 +47,8 @@ void add_evaluations(Json& json, const EndedJob& ended) {
     json["evaluations_left_out"][skipped.key] = skipped.count;
 }
 
-void add_kept(Json& json, const EndedJob& ended) {
+/// Adds how the job chose the model that it keeps, and which model that is.
+void add_model_choice(Json& json, const EndedJob& ended) {
   if (ended.patience > 0) json["patience"] = ended.patience;
   if (ended.best && has_evaluations(ended)) {
     json["best_step"] = whole_or_real(ended.best->first);
@@ -78,7 +79,7 @@ nlohmann::ordered_json whole_or_real(double value) {
 nlohmann::ordered_json evaluations_json(const EndedJob& ended) {
   Json json = Json::object();
   add_evaluations(json, ended);
-  add_kept(json, ended);
+  add_model_choice(json, ended);
   return json;
 }
 

@@ -1,5 +1,5 @@
-/// The part of a job's summary about its evaluations and the model that is kept. Internal to the
-/// report.
+/// The part of a job's summary about its evaluations and the model that the job keeps (KeptModel).
+/// Internal to the report.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -27,8 +27,8 @@ namespace starling::program {
 /// Returns a text that says which model is kept; empty if it is the last one.
 [[nodiscard]] std::string kept_text(const EndedJob& ended);
 
-/// Returns the part of the summary's row "ended" that says why the job was stopped early
-/// (`--patience`); empty if the job was not stopped early.
+/// Returns ": no better test loss for 5 evaluations,", the middle of the summary's row "ended";
+/// empty unless the job was stopped early (`--patience`).
 [[nodiscard]] std::string early_stop_text(const EndedJob& ended);
 
 }  // namespace starling::program

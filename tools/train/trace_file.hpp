@@ -33,7 +33,7 @@ struct TraceMark {
 struct TraceClock {
   /// By how much the node's times may be wrong against those of the process that collected them.
   core::Time error{};
-  /// By how much the two clocks have drifted apart at least while the job ran.
+  /// A lower bound of how far the two clocks have drifted apart while the job ran.
   core::Time drift{};
 };
 

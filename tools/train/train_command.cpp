@@ -54,7 +54,8 @@ int report(const EndedJob& ended, const Job& job) {
 
 Result<int> train_command(const Registry& registry, const Settings& settings,
                           const std::string& job_file) {
-  // The checkpoint is read last, because it must fit the data, whose loading may take minutes.
+  // Checks that the checkpoint exists. It is read only after the data, whose loading may take
+  // minutes.
   std::error_code ignored;
   if (const auto file = text_of(settings, "resume");
       !file.empty() && !std::filesystem::exists(file, ignored))
@@ -74,8 +75,9 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
   // Before the members begin there is nothing to save, so a signal ends the program at once, even
   // if it takes long to initialise a large model.
   std::optional<GracefulStop> graceful;
-  options.job.on_start = [&, own_actors = options.job.on_start](const auto& actors, auto& system) {
-    if (own_actors) own_actors(actors, system);
+  options.job.on_start = [&, start_own_actors = options.job.on_start](const auto& actors,
+                                                                      auto& system) {
+    if (start_own_actors) start_own_actors(actors, system);
     graceful.emplace(ready->job.quiet ? nullptr : stop_message_without_saving);
   };
   options.job.on_progress = [&](const actor::Progress& p) { return recorder.on_progress(p); };

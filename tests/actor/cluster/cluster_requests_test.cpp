@@ -312,7 +312,7 @@ TEST_F(Cluster, AnswersAClientAlsoWhileAnotherNodeIsSilent) {
   ASSERT_TRUE(silent);
   const std::vector<std::string> both{nodes_[0]->address(), (*silent)->address()};
   const auto asked_at = std::chrono::steady_clock::now();
-  const auto first = client_->ask_briefly(both, wire::GetStatus{}, 60s, 50ms);
+  const auto first = client_->poll_all(both, wire::GetStatus{}, 60s, 50ms);
   EXPECT_LT(std::chrono::steady_clock::now() - asked_at, 30s);
   EXPECT_TRUE(first[0]);
   EXPECT_FALSE(first[1]);
@@ -327,7 +327,7 @@ TEST_F(Cluster, AnswersAClientAlsoWhileAnotherNodeIsSilent) {
                         9, (*silent)->address(), wire::Reply{*numbers.begin(), wire::Done{}}}));
   }
   ASSERT_TRUE(wait_until([&] {
-    const auto later = client_->ask_briefly(both, wire::GetStatus{}, 60s, 50ms);
+    const auto later = client_->poll_all(both, wire::GetStatus{}, 60s, 50ms);
     EXPECT_TRUE(later[0]);
     return later[1].has_value() && std::holds_alternative<wire::Done>(*later[1]);
   }));

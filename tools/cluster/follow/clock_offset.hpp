@@ -28,7 +28,7 @@ class ClockOffset {
 
   /// Returns this process's time at which the node's clock showed 0.
   [[nodiscard]] core::Time zero() const { return best_->low + error(); }
-  /// Returns the largest error of zero() at the time of the shortest round trip: half of it.
+  /// Returns the largest error of zero() at the time of the shortest round trip: half its time.
   [[nodiscard]] core::Time error() const { return (best_->high - best_->low) / 2; }
   /// Returns a lower bound of how far the clocks have drifted apart before or after the shortest
   /// round trip; 0 if no request shows a drift.

@@ -223,10 +223,10 @@ std::vector<std::string> ClusterSnapshot::answering_addresses() const {
   return addresses;
 }
 
-std::string ClusterSnapshot::names_without(const std::set<core::NodeId>& answering) const {
+std::string ClusterSnapshot::live_names_except(const std::set<core::NodeId>& excluded) const {
   std::string names;
   for (const core::NodeRecord& node : nodes)
-    if (core::is_live(node.state) && !revoked.contains(node.id) && !answering.contains(node.id))
+    if (core::is_live(node.state) && !revoked.contains(node.id) && !excluded.contains(node.id))
       names += (names.empty() ? "" : ", ") + node.name;
   return names;
 }
@@ -305,7 +305,7 @@ EndedJobs ended_jobs(Access& access, const ClusterSnapshot& snapshot) {
         merge(known->second, record);
     }
   }
-  ended.silent_nodes = snapshot.names_without(answering);
+  ended.silent_nodes = snapshot.live_names_except(answering);
   return ended;
 }
 

@@ -72,8 +72,7 @@ struct JobSnapshot : MergedJob {
   /// Returns the median, over the workers, of the number of passes over the training data; nullopt
   /// if the job has no training data, or if no node knows `steps_per_data_epoch` yet.
   [[nodiscard]] std::optional<double> data_epoch() const;
-  /// Returns the mean loss over the batches of the last seconds that had some; nothing if there
-  /// were none.
+  /// Returns the mean of the `loss_count` losses; nothing if there are none.
   [[nodiscard]] std::optional<double> loss() const;
 };
 
@@ -93,8 +92,8 @@ struct ClusterSnapshot {
   /// Returns the addresses of the nodes that have answered.
   [[nodiscard]] std::vector<std::string> answering_addresses() const;
   /// Returns the names, separated by commas, of the live nodes that are not revoked and whose id is
-  /// not in `answering`.
-  [[nodiscard]] std::string names_without(const std::set<core::NodeId>& answering) const;
+  /// not in `excluded`.
+  [[nodiscard]] std::string live_names_except(const std::set<core::NodeId>& excluded) const;
 };
 
 /// Erases a dead node, or one that has left, if a live node or a later node in `nodes` has its

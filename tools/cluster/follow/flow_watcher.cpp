@@ -61,10 +61,10 @@ FlowWatcher::End FlowWatcher::follow() {
     }
     workers_ = report->workers;
     if (report->is_done) return End::done;
-    if (is_interrupted() && on_leave_ == OnLeave::leave_running) return End::left;
+    if (is_interrupted() && on_leave_ == OnLeave::leave_running) return End::goes_on;
     // The request to stop is sent after every poll, because a node may not have answered before.
     is_stopping_ = is_stopping_ || is_interrupted();
-    if (is_stopping_) follower_.stop(false);
+    if (is_stopping_) follower_.stop_job(false);
     update_stages();
     show_progress();
     std::this_thread::sleep_for(interval);

@@ -31,7 +31,7 @@ class FlowWatcher {
     /// The nodes have dropped the job.
     dropped,
     /// This program was interrupted, and the job goes on.
-    left,
+    goes_on,
     /// None of the job's nodes answers; the job may go on.
     unreachable,
   };

@@ -32,7 +32,7 @@ constexpr core::Time age_max = std::chrono::hours{24 * 365 * 35};
 Result<JobReport> Follower::poll(bool awaits_all) {
   answering_nodes_.clear();
   is_job_reported_ = false;
-  merged_.begin_round();
+  merged_.forget_reasons();
   const auto asked = addresses_to_ask();
   const bool with_nodes =
       awaits_all || !lost_workers_.empty() || Clock::now() >= listed_at_ + list_age;
@@ -64,7 +64,7 @@ Result<JobReport> Follower::poll(bool awaits_all) {
 void Follower::ask(const std::vector<std::string>& addresses, bool with_nodes, bool awaits_all) {
   const wire::GetStatus request{.job = job_, .with_nodes = with_nodes};
   const auto replies = awaits_all ? client_.ask_all(addresses, request, reply_timeout)
-                                  : client_.ask_briefly(addresses, request, reply_timeout, grace);
+                                  : client_.poll_all(addresses, request, reply_timeout, grace);
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const std::string& address = addresses[i];
     const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
@@ -323,11 +323,11 @@ std::string Follower::address_of(core::RangeId range) const {
   return node == address_of_node_.end() ? std::string{} : node->second;
 }
 
-void Follower::stop(bool is_done) {
+void Follower::stop_job(bool is_done) {
   (void)client_.ask_all(answering_addresses(), wire::StopJob{job_, is_done}, reply_timeout);
 }
 
-void Follower::close(wire::JobSummary summary) {
+void Follower::close_job(wire::JobSummary summary) {
   (void)client_.ask_all({addresses_.begin(), addresses_.end()},
                         wire::CloseJob{job_, std::move(summary)}, reply_timeout);
 }

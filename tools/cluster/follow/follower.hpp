@@ -96,10 +96,10 @@ class Follower {
   [[nodiscard]] std::vector<std::string> take_events() { return std::exchange(events_, {}); }
   /// Asks the workers to end after their current step. `is_done` is true if the job has reached its
   /// goal, and false if it is stopped early.
-  void stop(bool is_done);
+  void stop_job(bool is_done);
   /// Fetches the values of all ranges, in the order of their ids. Fetches each range from the
-  /// member that answers for it, because other members may hold an older state. An Error names a
-  /// range that could not be fetched.
+  /// member that serves reads of it, because other members may hold an older state. An Error names
+  /// a range that could not be fetched.
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch(const core::Layout& layout,
                                                             FetchTimeouts timeouts);
   /// Fetches a consistent cut of the values and the optimiser's state, from which a job with
@@ -110,7 +110,7 @@ class Follower {
                                            const actor::TrainOptions& options,
                                            std::uint64_t samples, FetchTimeouts timeouts);
   /// Asks the nodes to drop the job and its model, and to keep `summary`.
-  void close(wire::JobSummary summary);
+  void close_job(wire::JobSummary summary);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -170,7 +170,7 @@ class Follower {
                                                            bool with_slots_and_ledger,
                                                            FetchTimeouts timeouts);
   [[nodiscard]] JobReport make_report();
-  /// Returns the address of the node that answers for `range`; empty if it is unknown.
+  /// Returns the address of the node that serves reads of `range`; empty if it is unknown.
   [[nodiscard]] std::string address_of(core::RangeId range) const;
 
   actor::ClusterClient& client_;
@@ -182,7 +182,7 @@ class Follower {
   std::map<std::string, Clock::time_point> unanswered_since_;
   /// For each address in `unanswered_since_` that counts as silent: the time of the last request.
   std::map<std::string, Clock::time_point> silent_at_;
-  /// The last time at which a node of the job answered; any node, before one has named them.
+  /// The last time at which a node of the job answered; before these are known, any node.
   Clock::time_point answered_at_ = Clock::now();
   /// The time of the last poll at which the job may still have been there: a node had it, or none
   /// of its nodes answered.
@@ -195,7 +195,7 @@ class Follower {
   std::map<wire::NodeId, core::NodeRecord> records_;
   /// The nodes that answered at the last poll.
   std::set<wire::NodeId> answering_nodes_;
-  /// The merged reports. Each poll begins a round.
+  /// The merged reports.
   MergedJob merged_;
   /// The configuration up to which changes were noted; null before the first.
   core::ConfigurationPtr noted_;

@@ -187,7 +187,8 @@ std::string write_job_notes(const PreparedRun& ready) {
         metrics.push_back(metric.name);
       json["evaluation_metrics"] = metric_names(*ready.model, *test);
       json["metrics"] = std::move(metrics);
-    } catch (...) {  // the user's model throws for these parameters; only goals need the names
+    } catch (...) {  // the user's model throws for these parameters
+      // Only `until`, `patience` and `keep` need the names.
       json["metrics"] = nullptr;
     }
   }

@@ -71,12 +71,12 @@ JobWatcher::End JobWatcher::follow() {
       ended_after_ = report->ended_after;
       return End::ended;
     }
-    if (!goes_on && !is_stopping_ && on_leave_ == OnLeave::leave_running) return End::left;
+    if (!goes_on && !is_stopping_ && on_leave_ == OnLeave::leave_running) return End::goes_on;
     if (!goes_on) stop(actor::Outcome::End::stopped);
     if (is_time_up()) stop(actor::Outcome::End::reached);
     // The request is sent after every poll, because members that have joined since the last poll
     // have not received it.
-    if (is_stopping_) follower_.stop(outcome_.end == actor::Outcome::End::reached);
+    if (is_stopping_) follower_.stop_job(outcome_.end == actor::Outcome::End::reached);
     if (!is_stopping_) evaluate_if_due(report->mean_step);
     if (!is_stopping_) save_if_due(report->mean_step);
     std::this_thread::sleep_for(time_to_next_poll());

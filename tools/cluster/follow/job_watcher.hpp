@@ -27,7 +27,7 @@ class JobWatcher {
     /// The nodes have dropped the job.
     dropped,
     /// This program was interrupted or could not write its files, and the job goes on.
-    left,
+    goes_on,
     /// None of the job's nodes answers; the job may go on.
     unreachable,
   };
@@ -107,7 +107,7 @@ class JobWatcher {
   const core::Layout layout_;
   static constexpr std::chrono::seconds evaluation_retry_time{6};
   actor::PeriodicTrigger evaluations_;
-  /// The time at which the evaluation was due that has not succeeded yet; absent if there is none.
+  /// When the evaluation that has not succeeded yet became due; absent if no evaluation is due.
   std::optional<Clock::time_point> evaluation_due_at_;
   /// How long after the job's start its workers had ended; absent before that.
   std::optional<core::Time> ended_after_;

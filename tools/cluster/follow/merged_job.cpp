@@ -14,7 +14,7 @@ bool is_in(const wire::MemberStatus& member, actor::MemberReport::State state) {
   return member.state == static_cast<std::uint8_t>(state);
 }
 
-void MergedJob::begin_round() {
+void MergedJob::forget_reasons() {
   reported_epoch = 0;
   blocked_reason.clear();
   give_up_reason.clear();

@@ -25,7 +25,7 @@ struct MergedJob {
   std::map<core::MemberId, MemberSnapshot> members;
   /// How many updates each worker has made, present or gone: the most that any node reports.
   std::map<core::MemberIncarnation, std::uint64_t> worker_updates;
-  /// The latest configuration epoch that a node has reported since the last call of begin_round(),
+  /// The latest configuration epoch that a node has reported since forget_reasons() was called,
   /// and the reasons that nodes in this epoch give: why the job is blocked now, and why it cannot
   /// go on at all. A reason is empty if no node in this epoch gives one.
   core::Epoch reported_epoch = 0;
@@ -33,7 +33,7 @@ struct MergedJob {
   std::string give_up_reason;
 
   /// Forgets the reasons, before all nodes are asked again.
-  void begin_round();
+  void forget_reasons();
   /// Merges what the node called `node` reports. Ignores a configuration that is not valid. Makes
   /// texts printable, because another process wrote them.
   void receive(const wire::JobStatus& report, const std::string& node);

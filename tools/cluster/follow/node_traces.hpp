@@ -45,7 +45,7 @@ class NodeTraces {
     ClockOffset clock;
     /// The intervals of each worker.
     std::map<core::MemberId, std::vector<actor::Interval>> rows = {};
-    /// One mark where intervals are missing.
+    /// A mark at each place where intervals are missing.
     std::vector<TraceMark> marks = {};
     /// The number of intervals that the node had dropped before it was asked for them.
     std::uint64_t dropped = 0;

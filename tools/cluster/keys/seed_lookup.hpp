@@ -31,8 +31,8 @@ class SeedLookup {
         found_(joins_.size()) {}
 
   /// Begins a lookup if `interval` has passed since the last one began. Returns the addresses of
-  /// all seed nodes if a lookup has ended and has found others than the one before, and if each
-  /// host has been found at least once. A host that cannot be looked up keeps its addresses.
+  /// all seed nodes if a lookup has ended and the addresses have changed, and if each host has been
+  /// found at least once. A host that cannot be looked up keeps its addresses.
   [[nodiscard]] std::optional<std::vector<std::string>> poll() {
     if (!running_.valid()) {
       begin_if_due();

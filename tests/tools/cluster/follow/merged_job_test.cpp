@@ -80,7 +80,7 @@ TEST(MergedJob, TakesReasonsFromTheLatestEpochOnly) {
   EXPECT_EQ(job.blocked_reason, "");
   job.receive(early, "a");
   EXPECT_EQ(job.give_up_reason, "");
-  job.begin_round();
+  job.forget_reasons();
   job.receive(early, "a");
   EXPECT_EQ(job.blocked_reason, "waits for x") << "the nodes of epoch 2 do not answer any more";
   EXPECT_EQ(job.configuration->epoch, 2U);
