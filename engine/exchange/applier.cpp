@@ -89,8 +89,9 @@ class GradientApplier final : public Applier {
     return models::slot_count(options_.optimizer);
   }
   [[nodiscard]] double weight(std::uint32_t samples, std::size_t workers) const noexcept override {
-    const std::size_t round = options_.is_batch_of_all ? options_.batch : workers * options_.batch;
-    return static_cast<double>(samples) / static_cast<double>(round);
+    const std::size_t round_samples =
+        options_.is_batch_of_all ? options_.batch : workers * options_.batch;
+    return static_cast<double>(samples) / static_cast<double>(round_samples);
   }
 
   void apply(const Layout& layout, RangeId id, RangeValues& values, const Slice& update,

@@ -34,7 +34,7 @@ inline constexpr std::size_t buckets_max = 64;
 [[nodiscard]] std::vector<Bucket> make_buckets(const Layout& layout, std::size_t count);
 
 /// Returns the number of buckets of a job that names none: one for each MiB, at least 1 and at most
-/// 8. A smaller bucket would not hide more of the sum than its messages cost.
+/// 8. With smaller buckets, the added messages take at least the time that the overlap saves.
 [[nodiscard]] std::size_t automatic_bucket_count(const Layout& layout, std::size_t element_bytes);
 
 }  // namespace starling::core

@@ -50,7 +50,7 @@ struct ExchangeOptions {
   /// True if the worker keeps what it has read, and reads again only what is too old for the
   /// barrier (check_cache() in core/training/exchanges.hpp).
   bool cache = false;
-  /// True if workers may give parts of an update before its end (WriteParts).
+  /// True if workers may hand over parts of an update that is not whole yet (WriteParts).
   bool has_early_parts = false;
   /// True if members send elements with the precision of bfloat16, and keep the rounding errors.
   /// Only for exchanges with E::can_round_to_bf16, and for elements that are floats.
@@ -117,7 +117,7 @@ struct ExchangeContext {
   void send(MemberId to, AnyOf<Messages> message) const {
     out.push_back(SendToMember<Messages>{to, std::move(message)});
   }
-  void observe(RangeState state) const {
+  void send_to_observer(RangeState state) const {
     out.push_back(ObservedState{std::make_shared<RangeState>(std::move(state))});
   }
 };
@@ -200,21 +200,20 @@ concept Exchange = requires(E exchange, const E& constant, const typename E::Con
   { constant.may_leave() } -> std::same_as<bool>;
 
   // --- for observers and actors that are not members ---
-  /// Answers with the states of the ranges for which this member answers.
+  /// Sends the observer the states of the ranges for which answers_for() is true.
   exchange.on(context, snapshot);
-  /// Returns the member that answers for the range in a configuration. `name` is
+  /// Returns the member that observers ask about the range in a configuration. `name` is
   /// ExchangeOptions::name.
   { E::answerer(name, *configuration, range) } -> std::same_as<std::optional<MemberId>>;
-  /// Returns true if this member answers for the range: it is the answerer and has the values.
+  /// Returns true if this member replies to observers: it is the answerer and has the values.
   { constant.answers_for(range) } -> std::same_as<bool>;
-  /// Returns the current values of the range, or of rows of it; nullopt if this member does not
-  /// answer for the range or if there are no such rows.
+  /// Returns the current values of the range, or of rows of it; nullopt if this member is
+  /// not the answerer or lacks the values, or if there are no such rows.
   { exchange.value(range, rows) } -> std::same_as<std::optional<Value>>;
   /// Returns the current state of the range. Requires: answers_for(range).
   { constant.state(range) } -> std::same_as<RangeState>;
-  /// Returns how far each worker has got, according to the updates that this member holds for
-  /// others. A worker has at least one entry, for one of its incarnations, once it has written an
-  /// update.
+  /// Returns how far each worker has got, as far as this member knows. A worker has at least one
+  /// entry, for one of its incarnations, once it has written an update.
   { constant.progress() } -> std::same_as<std::vector<WorkerProgress>>;
   /// Counts what the worker of this member has read; all zero if it reads without asking others.
   { constant.read_counts() } -> std::same_as<ReadCounts>;

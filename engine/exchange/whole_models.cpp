@@ -35,7 +35,7 @@ std::vector<WorkerProgress> progress_of(const StepsOfWorkers& workers) {
   return all;
 }
 
-RangeState state_of(RangeId range, const RangeValues& values, const StepsOfWorkers& contained,
+RangeState state_of(RangeId range, const RangeValues& values, const StepsOfWorkers& progress,
                     std::size_t workers) {
   RangeState state{.range = range,
                    .value = {values.value, 0, values.value->size(), nullptr},
@@ -43,7 +43,7 @@ RangeState state_of(RangeId range, const RangeValues& values, const StepsOfWorke
                    .updates = values.updates,
                    .samples = values.samples,
                    .ledger = std::vector<LedgerEntry>(workers)};
-  for (const auto& [worker, steps] : contained) {  // a later incarnation replaces an earlier one
+  for (const auto& [worker, steps] : progress) {  // a later incarnation replaces an earlier one
     if (worker.id >= state.ledger.size()) state.ledger.resize(worker.id + 1);
     state.ledger[worker.id] = {worker.incarnation, steps.step, steps.samples};
   }
@@ -61,12 +61,12 @@ std::uint64_t add_to_hash(std::uint64_t hash, std::span<const std::byte> bytes) 
   return std::max<std::uint64_t>(hash, 1);
 }
 
-bool is_senders_worker(const ExchangeScope& scope) {
+bool is_from_worker(const ExchangeScope& scope) {
   const Member* sender = scope.configuration.find(scope.from);
   return sender != nullptr && sender->works;
 }
 
-bool has_valid_workers(const ExchangeScope& scope, const std::vector<WorkerProgress>& workers) {
+bool has_valid_progress(const ExchangeScope& scope, const std::vector<WorkerProgress>& workers) {
   return std::ranges::adjacent_find(workers, std::greater_equal<>{}, &WorkerProgress::worker) ==
              workers.end() &&
          std::ranges::all_of(workers, [&](const WorkerProgress& progress) {
@@ -78,7 +78,7 @@ bool has_valid_workers(const ExchangeScope& scope, const std::vector<WorkerProgr
 bool is_valid(const ExchangeScope& scope, RangeId range, const ModelCopy& copy) {
   return scope.has_range(range) && copy.state.range == range && !copy.state.value.rows &&
          !copy.state.slots.rows && scope.fits_range(range, copy.state.value) &&
-         has_valid_workers(scope, copy.progress);
+         has_valid_progress(scope, copy.progress);
 }
 
 CopySource::Next CopySource::begin(std::span<const MemberIncarnation> others) {

@@ -22,7 +22,7 @@ namespace starling::core {
 /// Returns the workers of the configuration other than `self`, ascending.
 [[nodiscard]] std::vector<MemberIncarnation> other_workers(const Configuration& configuration,
                                                            MemberId self);
-/// Returns the worker with the lowest id, which answers for the model; nullopt if there is none.
+/// Returns the worker with the lowest id, which replies to observers; nullopt if there is none.
 [[nodiscard]] std::optional<MemberId> first_worker(const Configuration& configuration);
 
 /// How far a worker has got.
@@ -63,10 +63,10 @@ struct CopyHash {
 [[nodiscard]] std::uint64_t add_to_hash(std::uint64_t hash, std::span<const std::byte> bytes);
 
 /// Returns true if the sender of the message is a worker.
-[[nodiscard]] bool is_senders_worker(const ExchangeScope& scope);
+[[nodiscard]] bool is_from_worker(const ExchangeScope& scope);
 /// Returns true if a correct member may send this progress.
-[[nodiscard]] bool has_valid_workers(const ExchangeScope& scope,
-                                     const std::vector<WorkerProgress>& workers);
+[[nodiscard]] bool has_valid_progress(const ExchangeScope& scope,
+                                      const std::vector<WorkerProgress>& workers);
 /// Returns true if a correct member may send this copy of the range.
 [[nodiscard]] bool is_valid(const ExchangeScope& scope, RangeId range, const ModelCopy& copy);
 
@@ -85,21 +85,21 @@ template <class ValuesOf>
   return done;
 }
 
-/// Returns the state of a copy, with a ledger of at least `workers` entries.
+/// Returns the state of a copy. Its ledger is `progress`, in at least `workers` entries.
 [[nodiscard]] RangeState state_of(RangeId range, const RangeValues& values,
-                                  const StepsOfWorkers& contained, std::size_t workers);
+                                  const StepsOfWorkers& progress, std::size_t workers);
 
 /// Answers a Snapshot of the current state (`request.round` is 0) with the states of the ranges for
-/// which this member answers. Ignores a Snapshot of a round: an exchange that has rounds answers
+/// which answers_for() is true. Ignores a Snapshot of a round: an exchange that has rounds answers
 /// that itself. `ranges` is the number of ranges of the model.
 template <class E, class Context>
-void observe_states(const E& exchange, const Context& context, const Snapshot& request,
-                    std::size_t ranges) {
+void send_states_to_observer(const E& exchange, const Context& context, const Snapshot& request,
+                             std::size_t ranges) {
   for (RangeId range = 0; request.round == 0 && range < ranges; ++range) {
     if (!exchange.answers_for(range)) continue;
     RangeState answer = exchange.state(range);
     answer.request_id = request.request_id;
-    context.observe(std::move(answer));
+    context.send_to_observer(std::move(answer));
   }
 }
 

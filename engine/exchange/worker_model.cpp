@@ -21,24 +21,24 @@ void WorkerModel::take_initial_states() {
   for (MemberId worker = 0; worker < options_.workers; ++worker) {
     const LedgerEntry entry = first_ledger_entry(states, worker);
     if (entry.step > 0 || entry.samples > 0)
-      learn({worker, entry.incarnation}, {entry.step, entry.samples});
+      record_progress({worker, entry.incarnation}, {entry.step, entry.samples});
   }
 }
 
-bool WorkerModel::began_with(RangeId range, Step step) const {
+bool WorkerModel::initial_state_contains(RangeId range, Step step) const {
   const std::vector<LedgerEntry>& ledger = (*options_.initial_states)[range].ledger;
   if (self().id >= ledger.size()) return false;
   const LedgerEntry& entry = ledger[self().id];
   return entry.incarnation == self().incarnation && step <= entry.step;
 }
 
-void WorkerModel::learn(const MemberIncarnation& worker, const WorkerSteps& progress) {
+void WorkerModel::record_progress(const MemberIncarnation& worker, const WorkerSteps& progress) {
   WorkerSteps& known = progress_[worker];
   if (progress.step >= known.step) known = progress;
 }
 
-void WorkerModel::learn(const std::vector<WorkerProgress>& workers) {
-  for (const WorkerProgress& one : workers) learn(one.worker, {one.step, one.samples});
+void WorkerModel::record_progress(const std::vector<WorkerProgress>& workers) {
+  for (const WorkerProgress& one : workers) record_progress(one.worker, {one.step, one.samples});
 }
 
 WorkerSteps WorkerModel::known_steps(const MemberIncarnation& worker) const {
@@ -67,7 +67,7 @@ ModelReply WorkerModel::reply_to(const ModelRequest& request) const {
 bool WorkerModel::install(const ModelReply& reply) {
   if (!reply.copy || !fits(*options_.layout, *options_.applier, reply.copy->state)) return false;
   values_[reply.range] = values_of(*options_.layout, *options_.applier, reply.copy->state);
-  learn(reply.copy->progress);
+  record_progress(reply.copy->progress);
   ++full_ranges_version_;
   source_.on_copy();
   return true;

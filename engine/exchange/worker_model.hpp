@@ -71,7 +71,7 @@ class WorkerModel {
   }
   template <class Context>
   void on(const Context& context, const Snapshot& request) const {
-    observe_states(*this, context, request, values_.size());
+    send_states_to_observer(*this, context, request, values_.size());
   }
 
   [[nodiscard]] static std::optional<MemberId> answerer(std::string_view,
@@ -118,7 +118,7 @@ class WorkerModel {
   }
   /// Returns the number of ranges; 0 if this member is no worker.
   [[nodiscard]] RangeId ranges() const { return static_cast<RangeId>(values_.size()); }
-  [[nodiscard]] bool is_whole() const { return full_ranges().size() == values_.size(); }
+  [[nodiscard]] bool has_all_ranges() const { return full_ranges().size() == values_.size(); }
   [[nodiscard]] RangeValues& values(RangeId range) { return values_[range]; }
   [[nodiscard]] const RangeValues& values(RangeId range) const { return values_[range]; }
 
@@ -130,11 +130,11 @@ class WorkerModel {
   void take_initial_states();
   /// True if the state of `range` with which the job starts contains this worker's update of
   /// `step`. A checkpoint of an exchange with owners may contain an update in some ranges only.
-  [[nodiscard]] bool began_with(RangeId range, Step step) const;
+  [[nodiscard]] bool initial_state_contains(RangeId range, Step step) const;
 
   /// Records that `worker` has got to progress.step, unless a later step of it is known.
-  void learn(const MemberIncarnation& worker, const WorkerSteps& progress);
-  void learn(const std::vector<WorkerProgress>& workers);
+  void record_progress(const MemberIncarnation& worker, const WorkerSteps& progress);
+  void record_progress(const std::vector<WorkerProgress>& workers);
   /// Returns how far a worker has got, as far as this worker knows.
   [[nodiscard]] WorkerSteps known_steps(const MemberIncarnation& worker) const;
   /// Returns the samples of all steps of which this worker knows.
@@ -159,7 +159,7 @@ class WorkerModel {
   /// Asks for the next copy that this worker lacks; answers a waiting read once it lacks none.
   template <class Context>
   void request_copy(const Context& context) {
-    if (!is_whole()) return ask(context, source_.begin(others()));
+    if (!has_all_ranges()) return ask(context, source_.begin(others()));
     source_.end();
     finish_read(context);
   }
@@ -168,7 +168,7 @@ class WorkerModel {
   /// Answers the read if this worker has copies of all ranges.
   template <class Context>
   void finish_read(const Context& context) {
-    if (!waiting_read_ || !is_whole()) return;
+    if (!waiting_read_ || !has_all_ranges()) return;
     const Read read = *std::exchange(waiting_read_, std::nullopt);
     const auto values_of_range = [&](RangeId range) -> const RangeValues& {
       return values_[range];

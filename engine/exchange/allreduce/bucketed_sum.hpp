@@ -12,8 +12,8 @@
 
 namespace starling::core {
 
-/// All workers start the buckets of a sum in the same order. The messages of bucket b's n-th sum
-/// are those of sum number (n - 1) * buckets + b + 1.
+/// All workers start the buckets of a sum in the same order. In messages, the n-th sum of
+/// bucket b has the number (n - 1) * buckets + b + 1.
 class BucketedSum final : public RoundSum {
  public:
   /// At most this many buckets are in progress at a time, so that the first ones are complete early

@@ -6,8 +6,8 @@
 namespace starling::core {
 namespace {
 
-/// True if the worker knows the state of the range after the round.
-bool knows_state(const RoundReport& report, const CatchUp::Missing& missing, RangeId range) {
+/// True if the sender of the report has the state of the range after the missing round.
+bool has_state(const RoundReport& report, const CatchUp::Missing& missing, RangeId range) {
   if (!report.round) return false;
   const bool has_round = *report.round == missing.round;
   if (!missing.shards_optimizer) return has_round;
@@ -29,12 +29,12 @@ Result<CatchUp> CatchUp::plan(const RoundReports& reports, const Missing& missin
   for (RangeId range = 0; range < ranges; ++range) {
     const bool needs_state = lacks_state(range);
     const bool comes_with_values =
-        missing.lacks_values && needs_state && knows_state(completed->second, missing, range);
+        missing.lacks_values && needs_state && has_state(completed->second, missing, range);
     if (missing.lacks_values)
       plan.parts_.push_back({completed->first, range, true, comes_with_values});
     if (!needs_state || comes_with_values) continue;
     const auto source = std::ranges::find_if(
-        reports, [&](const auto& report) { return knows_state(report.second, missing, range); });
+        reports, [&](const auto& report) { return has_state(report.second, missing, range); });
     if (source == reports.end())
       return Error{"the state of the optimizer of range " + std::to_string(range) +
                    " is lost, because both workers that held it left or died before another worker "

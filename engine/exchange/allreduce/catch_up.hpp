@@ -1,4 +1,4 @@
-/// Gets a worker what it lacks of the latest round when it adopts a configuration: the model if it
+/// Asks others for what a worker lacks of the latest round in a new configuration: the model if it
 /// joins or is a round behind, and the optimizer's state in its shards (optimizer_shards.hpp).
 #pragma once
 
@@ -40,7 +40,6 @@ class CatchUp {
                                             std::size_t ranges,
                                             const std::function<bool(RangeId)>& lacks_state);
 
-  /// True if nothing is missing.
   [[nodiscard]] bool is_complete() const { return missing_ == 0; }
   /// A request, and the worker to which it goes.
   struct Request {
@@ -75,7 +74,7 @@ class CatchUp {
 
   Step round_ = 0;
   std::vector<Part> parts_;
-  /// How many of parts_ next() has returned, and how many have not come yet.
+  /// How many of parts_ next() has returned, and how many have no answer yet.
   std::size_t asked_ = 0;
   std::size_t missing_ = 0;
   std::vector<RangeValues> values_;

@@ -6,8 +6,8 @@
 namespace starling::core {
 namespace {
 
-bool is_workers(const ExchangeScope& scope, Epoch epoch) {
-  return is_senders_worker(scope) && epoch <= scope.configuration.epoch;
+bool has_valid_origin(const ExchangeScope& scope, Epoch epoch) {
+  return is_from_worker(scope) && epoch <= scope.configuration.epoch;
 }
 
 }  // namespace
@@ -15,12 +15,12 @@ bool is_workers(const ExchangeScope& scope, Epoch epoch) {
 /// Does not check the number of elements: only the sum knows it.
 bool is_valid(const ExchangeScope& scope, const SumPiece& piece) {
   const Slice& values = piece.values;
-  return is_workers(scope, piece.epoch) && !values.rows &&
+  return has_valid_origin(scope, piece.epoch) && !values.rows &&
          (values.empty() || fits(Range{0, values.count, 0, {}}, values, scope.element_bytes));
 }
 
 bool is_valid(const ExchangeScope& scope, const SumAck& ack) {
-  return is_workers(scope, ack.epoch);
+  return has_valid_origin(scope, ack.epoch);
 }
 
 bool is_valid(const ExchangeScope& scope, const RoundReport& report) {
@@ -28,17 +28,18 @@ bool is_valid(const ExchangeScope& scope, const RoundReport& report) {
     return std::ranges::adjacent_find(ranges, std::greater_equal<>{}) == ranges.end() &&
            (ranges.empty() || scope.has_range(ranges.back()));
   };
-  return is_workers(scope, report.epoch) && report.round.value_or(0) < barrier::finished &&
+  return has_valid_origin(scope, report.epoch) && report.round.value_or(0) < barrier::finished &&
          are_valid(report.state) && are_valid(report.next_state);
 }
 
 bool is_valid(const ExchangeScope& scope, const CatchUpRequest& request) {
-  return is_workers(scope, request.epoch) && scope.has_range(request.range) &&
+  return has_valid_origin(scope, request.epoch) && scope.has_range(request.range) &&
          request.round < barrier::finished;
 }
 
 bool is_valid(const ExchangeScope& scope, const CatchUpReply& reply) {
-  return is_workers(scope, reply.epoch) && reply.copy && is_valid(scope, reply.range, *reply.copy);
+  return has_valid_origin(scope, reply.epoch) && reply.copy &&
+         is_valid(scope, reply.range, *reply.copy);
 }
 
 }  // namespace starling::core

@@ -34,7 +34,7 @@ struct SumPiece {
   }
 };
 
-/// Worker to the workers that send to it: it has finished `slices` slices of a sum
+/// Worker to the workers that send to it: the sender has finished `slices` slices of a sum
 /// (collective::Ack).
 struct SumAck {
   Epoch epoch = 0;
@@ -61,7 +61,7 @@ struct RoundReport {
   }
 };
 
-/// Worker to one that has what it lacks: asks for a range of the model after a round.
+/// Worker to another one that has what the sender lacks: asks for a range after a round.
 struct CatchUpRequest {
   Epoch epoch = 0;
   RangeId range = 0;

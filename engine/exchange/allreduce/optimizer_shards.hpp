@@ -48,7 +48,8 @@ inline constexpr std::uint32_t sum_round = 1;
 inline constexpr std::uint32_t values_round = 2;
 
 /// Returns the schedule of the sums: chunk c, whose ranges have worker c as their primary, goes
-/// from all to worker c, which adds; the sum goes to its backup, and from there to all.
+/// from all to worker c, which adds; the sum goes to the backup of c, which sends the new values
+/// to all.
 ///   3 rounds, and (2n-1)/n of the vector per port.
 /// When any worker has the new values of a range, the range's primary and backup have the state
 /// that belongs to these values.

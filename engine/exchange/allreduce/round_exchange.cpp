@@ -120,8 +120,9 @@ void RoundExchange::go_on(const Context& context) {
   if (sum_->is_complete() && !uses_copy()) complete_round(context);
   const Write* write = next_write();
   if (sum_->is_complete() || !sum_->can_start()) return;
-  const bool has_part = write != nullptr || (has_ended_ && !have_all_ended_) || has_next_parts();
-  if (!has_part) return;
+  const bool has_contribution =
+      write != nullptr || (has_ended_ && !have_all_ended_) || has_next_parts();
+  if (!has_contribution) return;
   STARLING_CHECK(write == nullptr || write->step == next_round_step());
   run_sum(context, [&](auto& out) { start_sum(out); });
 }
@@ -153,7 +154,7 @@ void RoundExchange::run_sum(const Context& context, Event event) {
 }
 
 void RoundExchange::complete_round(const Context& context) {
-  const RoundLength round = count_round(progress_);
+  const RoundLength round = add_round_to(progress_);
   if (residual_) residual_->commit();
   sum_->apply(rounds_.sums_changes ? base_ : model_);
   others_have_rounds_ = has_ended_ && next_write() == nullptr && own_.steps == 0;
@@ -161,12 +162,12 @@ void RoundExchange::complete_round(const Context& context) {
   if (have_all_ended_) return;
   synced_step_ += round.steps;
   for (RangeValues& range : rounds_.sums_changes ? base_ : model_) range.samples += round.samples;
-  if (rounds_.sums_changes) share_round();
+  if (rounds_.sums_changes) reset_model_to_base();
   answer_worker(context);
-  observe_round(context);
+  answer_pending_snapshot(context);
 }
 
-RoundExchange::RoundLength RoundExchange::count_round(StepsOfWorkers& progress) const {
+RoundExchange::RoundLength RoundExchange::add_round_to(StepsOfWorkers& progress) const {
   const auto contributions = sum_->contributions();
   RoundLength round;
   for (std::size_t rank = 0; rank < contributions.size(); ++rank) {
@@ -182,7 +183,7 @@ RoundExchange::RoundLength RoundExchange::count_round(StepsOfWorkers& progress) 
 
 /// Replaces the values of the worker's copy by those after the round. The state of the optimizer
 /// stays the worker's own.
-void RoundExchange::share_round() {
+void RoundExchange::reset_model_to_base() {
   for (RangeId range = 0; range < model_.size(); ++range) {
     model_[range].value = base_[range].value;
     model_[range].samples = base_[range].samples;
@@ -210,16 +211,16 @@ bool RoundExchange::on(const Context& context, MemberId from, const SumAck& ack)
 
 void RoundExchange::on(const Context& context, const Snapshot& request) {
   if (request.round == 0)
-    return observe_states(*this, context, request, options_.layout->ranges.size());
+    return send_states_to_observer(*this, context, request, options_.layout->ranges.size());
   pending_snapshot_ = request;
-  observe_round(context);
+  answer_pending_snapshot(context);
 }
 
 /// Answers the pending Snapshot with the states after the first round that ends at
 /// Snapshot::round or later or, if a later round is complete already, with states without values.
-void RoundExchange::observe_round(const Context& context) {
+void RoundExchange::answer_pending_snapshot(const Context& context) {
   if (pending_snapshot_.round == 0 || synced_step_ < pending_snapshot_.round) return;
-  const bool is_over = synced_step_ - pending_snapshot_.round >= rounds_.every;
+  const bool is_too_late = synced_step_ - pending_snapshot_.round >= rounds_.every;
   const std::uint64_t request_id = pending_snapshot_.request_id;
   pending_snapshot_ = {};
   for (RangeId range = 0; range < model_.size(); ++range) {
@@ -227,13 +228,13 @@ void RoundExchange::observe_round(const Context& context) {
     RangeState answer;
     // Does not call state(): it may return the state after a later sum, which is complete and waits
     // for the worker's next step.
-    if (!is_over)
+    if (!is_too_late)
       answer = state_of(range, rounds_.sums_changes ? base_[range] : model_[range], progress_,
                         options_.workers);
     answer.range = range;
     answer.round = synced_step_;
     answer.request_id = request_id;
-    context.observe(std::move(answer));
+    context.send_to_observer(std::move(answer));
   }
 }
 
@@ -257,7 +258,7 @@ std::optional<Value> RoundExchange::value(RangeId range, const Rows& rows) const
   return Value{range, 0, slice_of(options_.layout->ranges[range], values, rows)};
 }
 
-/// If the state of the optimizer is in shards, several workers answer for the ranges, and overlap
+/// If the state of the optimizer is in shards, several workers reply to observers, and overlap
 /// lets some of them apply a complete sum later than others. So all return the state after that
 /// sum.
 RangeState RoundExchange::state(RangeId range) const {
@@ -267,7 +268,7 @@ RangeState RoundExchange::state(RangeId range) const {
   const RangeValues* next = is_ready_ && sum_->is_complete() ? sum_->applied(range) : nullptr;
   if (next != nullptr) {
     values = *next;
-    const RoundLength length = count_round(progress);
+    const RoundLength length = add_round_to(progress);
     values.samples += length.samples;
     round += length.steps;
   }

@@ -153,9 +153,9 @@ class RoundExchange {
   void apply_to_own_copy(const Write& write);
   [[nodiscard]] Update own_changes() const;
   void start_sum(RoundSum::Sends& out);
-  void share_round();
+  void reset_model_to_base();
   void begin_epoch(const Context& context);
-  void agree(const Context& context);
+  void resume_if_all_reported(const Context& context);
   [[nodiscard]] RoundReport report() const;
   void ask_for_next_range(const Context& context);
   void install(const Context& context);
@@ -180,14 +180,13 @@ class RoundExchange {
     std::uint64_t samples = 0;
   };
   /// Adds the round of the sum to the progress of the workers.
-  [[nodiscard]] RoundLength count_round(StepsOfWorkers& progress) const;
+  [[nodiscard]] RoundLength add_round_to(StepsOfWorkers& progress) const;
   void complete_round(const Context& context);
   void answer_worker(const Context& context);
-  void observe_round(const Context& context);
+  void answer_pending_snapshot(const Context& context);
 
   ExchangeOptions options_;
   RoundExchangeOptions rounds_;
-  /// Applies sums.
   ApplierPtr sum_applier_;
   ConfigurationPtr configuration_;
   /// The worker's copy, by range; empty if this member has none.

@@ -10,7 +10,6 @@
 namespace starling::core {
 namespace {
 
-/// Returns the same values with no state of an optimizer.
 RangeValues without_slots(const RangeValues& values) {
   RangeValues without = values;
   without.slots = Buffer::zeros(0, values.value->element_bytes());
@@ -35,7 +34,7 @@ void RoundExchange::on_configuration(const Context& context, const Configuration
   const RoundReport own = report();
   for (const MemberIncarnation& worker : workers_)
     if (worker.id != options_.self.id) context.send(worker.id, own);
-  agree(context);
+  resume_if_all_reported(context);
 }
 
 /// Aborts what the former configuration had in progress.
@@ -101,13 +100,13 @@ RoundReport RoundExchange::report() const {
 bool RoundExchange::on(const Context& context, MemberId from, const RoundReport& report) {
   if (!is_current(report.epoch)) return report.epoch > configuration_->epoch;
   reports_[from] = report;
-  agree(context);
+  resume_if_all_reported(context);
   return true;
 }
 
 /// Once all workers have reported: goes on from the latest round that any of them has, or first
 /// gets what this member lacks of it from workers that have it.
-void RoundExchange::agree(const Context& context) {
+void RoundExchange::resume_if_all_reported(const Context& context) {
   if (!sum_ || is_ready_ || catch_up_ || reports_.size() + 1 < workers_.size()) return;
   const auto own = has_model() ? std::optional{synced_step_} : std::nullopt;
   auto latest = own;
@@ -119,8 +118,8 @@ void RoundExchange::agree(const Context& context) {
   if (!is_behind) next_state_.clear();  // no worker has completed the aborted round
   const auto lacks_state = [&](RangeId range) {
     if (!is_behind) return keeps_state(range) && !has_state(range);
-    const bool has_own = rounds_.sums_changes && has_model();
-    return !has_own && keeps_state(range) && !next_state_.contains(range);
+    const bool has_own_optimizer = rounds_.sums_changes && has_model();
+    return !has_own_optimizer && keeps_state(range) && !next_state_.contains(range);
   };
   auto plan = CatchUp::plan(reports_,
                             {.round = *latest,
@@ -182,7 +181,7 @@ void RoundExchange::install(const Context& context) {
   is_ready_ = true;
   if (has_values) {
     answer_worker(context);
-    observe_round(context);
+    answer_pending_snapshot(context);
   }
   go_on(context);
 }
@@ -194,7 +193,7 @@ void RoundExchange::install_values() {
   auto& values = catch_up_->values();
   if (rounds_.sums_changes) base_ = values;
   if (rounds_.sums_changes && has_model())
-    share_round();
+    reset_model_to_base();
   else
     model_ = std::move(values);
   for (const auto& [range, slots] : std::exchange(next_state_, {})) model_[range].slots = slots;

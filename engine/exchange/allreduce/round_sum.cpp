@@ -33,7 +33,7 @@ std::optional<collective::Schedule> named_schedule(const RoundSumOptions& option
   return *std::move(schedule);
 }
 
-std::uint32_t window_of(std::size_t chunks, std::size_t window) {
+std::uint32_t slice_window_of(std::size_t chunks, std::size_t window) {
   return static_cast<std::uint32_t>(
       std::clamp<std::size_t>(window / chunks, 1, slices_in_progress_max));
 }
@@ -45,7 +45,8 @@ std::unique_ptr<RoundSum> make_sum_of(const RoundSumOptions& options, const Buck
       std::clamp<std::size_t>(options.buckets.size(), 1, BucketedSum::in_progress_max);
   const std::size_t messages = std::max<std::size_t>(1, options.window / at_once);
   if (options.shards)
-    return std::make_unique<ShardedSum<T>>(options, bucket, window_of(options.workers, messages));
+    return std::make_unique<ShardedSum<T>>(options, bucket,
+                                           slice_window_of(options.workers, messages));
   auto offsets = SumOffsets::in_order(*options.layout, bucket, options.workers);
   const auto bytes = static_cast<double>(offsets.size * sizeof(T));
   const auto schedule =
@@ -72,7 +73,7 @@ SumSlices cut_sum(const collective::Schedule& schedule, double bytes, std::size_
   double largest = 0;
   for (const auto& chunk : schedule.chunks) largest = std::max(largest, chunk.share);
   return {.slices = 1 + static_cast<std::uint32_t>(largest * bytes / piece_bytes_max),
-          .slice_window = window_of(schedule.chunks.size(), window)};
+          .slice_window = slice_window_of(schedule.chunks.size(), window)};
 }
 
 std::unique_ptr<RoundSum> make_round_sum(const RoundSumOptions& options) {

@@ -5,7 +5,7 @@
 ///   for each range, the elements of the update, each times the weight of the update, and for each
 ///     row of the range, or for the whole range, 1 if the update changes it;
 ///   for each worker, the numbers of steps and samples of its update.
-/// So all learn from the sum itself whose updates it contains.
+/// So the sum itself tells all workers whose updates it contains.
 ///
 /// With OptimizerShards, the workers that have the state of a range apply its sum, and all others
 /// get the new values in place of the sum. Each range is then followed by the numbers of steps and
@@ -87,8 +87,8 @@ struct Contribution {
   std::uint32_t samples = 0;
 };
 
-/// One worker's part in the sums of one configuration. All its workers make the same sums in the
-/// same order. One call at a time; not thread-safe.
+/// One worker's part in the sums of one configuration. All workers make the same sums in the same
+/// order. One call at a time; not thread-safe.
 class RoundSum {
  public:
   using Message = std::variant<SumPiece, SumAck>;
@@ -98,7 +98,7 @@ class RoundSum {
   virtual ~RoundSum() = default;
 
   /// True if start() can start the next sum, or the next bucket of the sum: the sum before is
-  /// complete, and not too many are open.
+  /// complete, and not too many are in progress.
   [[nodiscard]] virtual bool can_start() const = 0;
   /// Returns the bucket that start() will sum. Requires: can_start().
   [[nodiscard]] virtual Bucket next_bucket() const = 0;

@@ -13,8 +13,8 @@
 namespace starling::core {
 
 /// T is float or double. After the sum, the elements of the vector are the new values of the
-/// ranges; the counts and the numbers of the workers are sums, as in other sums. A worker that is
-/// alone sends and receives nothing, so only apply() applies its sum.
+/// ranges; the counts of changes and the numbers of steps and samples are sums, as without shards.
+/// A worker that is alone sends and receives nothing, so only apply() applies its sum.
 ///
 /// The values and the state before a round are kept until it is complete, because the round may be
 /// aborted. So during a round a worker has the values and the state of its shards twice.
@@ -84,7 +84,8 @@ class ShardedSum final : public TypedRoundSum<T> {
     if (!bucket().contains(range)) return;
     const bool is_send = instruction.kind == Kind::send;
     if (is_send && instruction.round != values_round && this->options().residual)
-      this->round(this->offsets().errors[range], elements.first(this->offsets().size_of(range)));
+      this->round_to_bf16(this->offsets().errors[range],
+                          elements.first(this->offsets().size_of(range)));
     if (instruction.round != sum_round) return;
     RangeValues& values = applied_.insert_or_assign(range, before_.at(range)).first->second;
     apply_slice(range, values, elements);

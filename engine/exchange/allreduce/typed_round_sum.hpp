@@ -89,7 +89,7 @@ class TypedRoundSum : public RoundSum {
   virtual void on_instruction(const collective::Instruction& instruction,
                               const collective::SliceId& slice, std::span<T> elements) {
     if (options_.residual && instruction.kind == collective::Instruction::Kind::send)
-      round(offsets_.errors[bucket().first] + slice.first, elements);
+      round_to_bf16(offsets_.errors[bucket().first] + slice.first, elements);
   }
   /// True if the pieces of this round of the schedule may be compressed.
   [[nodiscard]] virtual bool may_compress(std::uint32_t) const { return true; }
@@ -97,7 +97,7 @@ class TypedRoundSum : public RoundSum {
   /// Rounds elements to bfloat16, and keeps their errors from index `first_error` on. Does not
   /// round the elements that follow those of the ranges: they hold bytes (sum_offsets.hpp), which
   /// rounding would not change.
-  void round(std::size_t first_error, std::span<T> elements) const {
+  void round_to_bf16(std::size_t first_error, std::span<T> elements) const {
     if constexpr (std::is_same_v<T, float>) {
       const std::span<float> errors{options_.residual->pending};
       const std::size_t end =
@@ -157,9 +157,9 @@ class TypedRoundSum : public RoundSum {
         write_bytes(worker.subspan(sum_steps_bytes), update->samples);
       }
       const double weight = weight_of(update->samples);
-      if (weight > 0)  // what is computed from no samples may hold any values
+      if (weight > 0)  // an update from no samples may hold any values
         for (const Update::Part& part : update->parts)
-          if (bucket().contains(part.range)) add(vector, part, static_cast<T>(weight));
+          if (bucket().contains(part.range)) write_part(vector, part, static_cast<T>(weight));
     }
     if (options_.residual) add_errors(vector);
     return vector;
@@ -167,7 +167,7 @@ class TypedRoundSum : public RoundSum {
 
   /// Writes the elements of `part`, each times `weight`, into `vector`, and the count 1 for each
   /// unit (unit_size()) that the part changes.
-  void add(std::vector<T>& vector, const Update::Part& part, T weight) const {
+  void write_part(std::vector<T>& vector, const Update::Part& part, T weight) const {
     const Range& range = options_.layout->ranges[part.range];
     const std::size_t unit = unit_size(range);
     const auto elements = offsets_.of_range(std::span{vector}, part.range);

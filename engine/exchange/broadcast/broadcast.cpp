@@ -31,7 +31,7 @@ void BroadcastExchange::finish_read(const Context& context) {
 
 void BroadcastExchange::write(const Context& context, Write write) {
   write_step_ = write.step;
-  sent_.clear();
+  own_shares_.clear();
   const auto workers =
       static_cast<std::uint32_t>(std::ranges::count(configuration_->members, true, &Member::works));
   for (Update::Part& part : write.update.parts) {
@@ -46,7 +46,7 @@ void BroadcastExchange::write(const Context& context, Write write) {
     // A worker that resumes begins at the lowest step of its ranges, so other ranges may have the
     // step already.
     (void)apply(share);
-    sent_.push_back({std::move(share), other_workers()});
+    own_shares_.push_back({std::move(share), other_workers()});
   }
   send_next(context);
 }
@@ -55,32 +55,32 @@ void BroadcastExchange::write(const Context& context, Write write) {
 /// then the parts of its update. Ends the write once the copies of all workers contain all parts.
 void BroadcastExchange::send_next(const Context& context) {
   std::size_t in_flight = 0;
-  const auto send_or_stop = [&](Sent& sent) {
+  const auto send_or_stop = [&](OutgoingShare& sent) {
     if (sent.missing.empty()) return false;
     if (++in_flight > options_.window) return true;
     if (!std::exchange(sent.is_sent, true))
       for (const MemberIncarnation& other : sent.missing) context.send(other.id, *sent.share);
     return false;
   };
-  if (!std::ranges::any_of(passed_on_, send_or_stop))
-    (void)std::ranges::any_of(sent_, send_or_stop);
-  const auto is_everywhere = [](const Sent& sent) { return sent.missing.empty(); };
-  if (write_step_ == 0 || !std::ranges::all_of(sent_, is_everywhere)) return;
-  sent_.clear();
+  if (!std::ranges::any_of(shares_to_pass_on_, send_or_stop))
+    (void)std::ranges::any_of(own_shares_, send_or_stop);
+  const auto is_everywhere = [](const OutgoingShare& sent) { return sent.missing.empty(); };
+  if (write_step_ == 0 || !std::ranges::all_of(own_shares_, is_everywhere)) return;
+  own_shares_.clear();
   context.out.push_back(Written{std::exchange(write_step_, 0)});
 }
 
 bool BroadcastExchange::on(const Context& context, MemberId from, const ShareApplied& applied) {
   const bool is_own =
       applied.worker == MemberIncarnation{options_.self.id, options_.self.incarnation};
-  std::vector<Sent>& shares = is_own ? sent_ : passed_on_;
-  const auto share = std::ranges::find_if(shares, [&](const Sent& sent) {
+  std::vector<OutgoingShare>& shares = is_own ? own_shares_ : shares_to_pass_on_;
+  const auto share = std::ranges::find_if(shares, [&](const OutgoingShare& sent) {
     return sent.share->worker == applied.worker && sent.share->range == applied.range &&
            sent.share->step == applied.step;
   });
   if (share == shares.end()) return true;
   std::erase_if(share->missing, [&](const auto& other) { return other.id == from; });
-  if (!is_own && share->missing.empty()) passed_on_.erase(share);
+  if (!is_own && share->missing.empty()) shares_to_pass_on_.erase(share);
   send_next(context);
   return true;
 }
@@ -123,7 +123,7 @@ bool BroadcastExchange::apply(const std::shared_ptr<const Share>& share) {
 /// Makes send_next() send `share`, the last one of a worker that is gone, to all other workers.
 void BroadcastExchange::pass_on(std::shared_ptr<const Share> share) {
   std::vector<MemberIncarnation> others = other_workers();
-  if (!others.empty()) passed_on_.push_back({std::move(share), std::move(others)});
+  if (!others.empty()) shares_to_pass_on_.push_back({std::move(share), std::move(others)});
 }
 
 // --- members ------------------------------------------------------------------------------------
@@ -133,10 +133,11 @@ void BroadcastExchange::on_configuration(const Context& context, const Configura
   const ConfigurationPtr before = std::exchange(configuration_, next);
   if (copies_.empty()) return;
   if (former == 0 && next->epoch == 1) return take_initial_states();
-  for (Sent& part : sent_)
+  for (OutgoingShare& part : own_shares_)
     if (!part.missing.empty()) renew_missing(context, *before, part);
-  for (Sent& share : passed_on_) renew_missing(context, *before, share);
-  std::erase_if(passed_on_, [](const Sent& share) { return share.missing.empty(); });
+  for (OutgoingShare& share : shares_to_pass_on_) renew_missing(context, *before, share);
+  std::erase_if(shares_to_pass_on_,
+                [](const OutgoingShare& share) { return share.missing.empty(); });
   const auto is_gone = [&](const MemberIncarnation& worker) {
     return !next->contains(worker.id, worker.incarnation);
   };
@@ -154,7 +155,7 @@ void BroadcastExchange::on_configuration(const Context& context, const Configura
 /// `before`. Requires: the share is missing somewhere; else each copy that a joining worker can get
 /// contains it.
 void BroadcastExchange::renew_missing(const Context& context, const Configuration& before,
-                                      Sent& sent) const {
+                                      OutgoingShare& sent) const {
   std::erase_if(sent.missing, [&](const MemberIncarnation& worker) {
     return !configuration_->contains(worker.id, worker.incarnation);
   });
@@ -242,7 +243,7 @@ RangeCopy BroadcastExchange::range_copy(RangeId range) const {
   for (const auto& [worker, progress] : copies_[range].progress)
     copy.progress.push_back({worker, progress.step, progress.samples});
   for (const auto& [worker, share] : copies_[range].last) copy.last.push_back(*share);
-  for (const Sent& sent : passed_on_)
+  for (const OutgoingShare& sent : shares_to_pass_on_)
     if (sent.share->range == range) copy.last.push_back(*sent.share);
   return copy;
 }
@@ -250,7 +251,7 @@ RangeCopy BroadcastExchange::range_copy(RangeId range) const {
 // --- observers ----------------------------------------------------------------------------------
 
 void BroadcastExchange::on(const Context& context, const Snapshot& request) const {
-  observe_states(*this, context, request, copies_.size());
+  send_states_to_observer(*this, context, request, copies_.size());
 }
 
 std::optional<Value> BroadcastExchange::value(RangeId range, const Rows& rows) const {

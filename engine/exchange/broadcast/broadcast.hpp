@@ -98,14 +98,14 @@ class BroadcastExchange {
     /// Its buffers are null until has_copy() is true of the range.
     RangeValues values;
     StepsOfWorkers progress;
-    /// The last Share of each worker, its update of this range, which others may not have yet.
+    /// The last Share of each worker that changed this range. Other workers may not have it yet.
     /// Empty in a job of one process, in which no worker dies alone.
     std::map<MemberIncarnation, std::shared_ptr<const Share>> last;
     /// The shares that have come before the copy, with their senders.
     std::vector<std::pair<MemberId, std::shared_ptr<const Share>>> waiting;
   };
   /// A share that this member sends, and the other workers whose copies may not contain it yet.
-  struct Sent {
+  struct OutgoingShare {
     std::shared_ptr<const Share> share;
     std::vector<MemberIncarnation> missing;
     /// False while it waits for its turn, because too many shares are in flight.
@@ -119,7 +119,8 @@ class BroadcastExchange {
   [[nodiscard]] bool install(const Context& context, const RangeCopy& copy);
   bool apply(const std::shared_ptr<const Share>& share);
   void pass_on(std::shared_ptr<const Share> share);
-  void renew_missing(const Context& context, const Configuration& before, Sent& sent) const;
+  void renew_missing(const Context& context, const Configuration& before,
+                     OutgoingShare& sent) const;
   void send_next(const Context& context);
   void request_copy(const Context& context);
   void ask(const Context& context, CopySource::Next next);
@@ -135,9 +136,9 @@ class BroadcastExchange {
   std::optional<Read> waiting_read_;
   /// The step of the current write, and its parts; 0 and empty if there is no write.
   Step write_step_ = 0;
-  std::vector<Sent> sent_;
+  std::vector<OutgoingShare> own_shares_;
   /// The last shares of workers that are gone, until the copies of all contain them.
-  std::vector<Sent> passed_on_;
+  std::vector<OutgoingShare> shares_to_pass_on_;
 
   /// Says which worker to ask for the copies that this one lacks.
   CopySource source_;

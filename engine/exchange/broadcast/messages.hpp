@@ -58,7 +58,7 @@ struct RangeCopy {
   RangeState state;
   /// Ascending by worker.
   std::vector<WorkerProgress> progress;
-  /// The shares in the copy that other workers may lack if the workers that made them are gone.
+  /// The last share of each worker in the copy. Others may lack it if the worker is gone.
   std::vector<Share> last;
 
   static constexpr auto fields(auto& m) { return std::tie(m.state, m.progress, m.last); }

@@ -62,7 +62,7 @@ void ElasticExchange::on_configuration(const Context& context, const Configurati
 
 // --- the center ---------------------------------------------------------------------------------
 
-/// Lets this member act on the center as a worker of the ownership exchange would.
+/// Calls `event(center_)`, and handles the answer if the center gives it at once.
 template <class Event>
 void ElasticExchange::call_center(const Context& context, Event event) {
   const std::size_t answers_from = context.out.size();
@@ -70,16 +70,16 @@ void ElasticExchange::call_center(const Context& context, Event event) {
   take_answer(context, answers_from);
 }
 
-/// Removes the center's answer to this member's worker, if there is one, from the effects after the
-/// first `from`, and handles it. The worker has not asked the center itself, so it must not get
-/// this answer.
-void ElasticExchange::take_answer(const Context& context, std::size_t from) {
+/// Removes the center's answer to this member's worker, if there is one, from the effects with
+/// index `first` and above, and handles it. The worker has not asked the center itself, so it must
+/// not get this answer.
+void ElasticExchange::take_answer(const Context& context, std::size_t first) {
   auto& out = context.out;
   const auto is_answer = [](const auto& effect) {
     return std::holds_alternative<ReadDone>(effect) || std::holds_alternative<Written>(effect);
   };
   const auto answer =
-      std::find_if(out.begin() + static_cast<std::ptrdiff_t>(from), out.end(), is_answer);
+      std::find_if(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), is_answer);
   if (answer == out.end()) return;
   auto taken = std::move(*answer);
   out.erase(answer);
@@ -111,10 +111,10 @@ void ElasticExchange::on_center_read(const Context& context, std::vector<Value> 
 /// Moves the copy toward the center. Returns the opposite move, which is the center's.
 Update ElasticExchange::move_toward(const std::vector<Value>& center) {
   constexpr std::uint64_t samples_max = std::numeric_limits<std::uint32_t>::max();
-  center_samples_ += samples_since_;
+  center_samples_ += samples_since_move_;
   Update move{.parts = {},
               .samples = static_cast<std::uint32_t>(
-                  std::min(std::exchange(samples_since_, 0), samples_max))};
+                  std::min(std::exchange(samples_since_move_, 0), samples_max))};
   for (const Value& value : center) {
     RangeValues& own = copy_[value.range];
     const std::shared_ptr<const Buffer> before = own.value;
@@ -132,7 +132,7 @@ void ElasticExchange::on_center_moved(const Context& context) {
 }
 
 /// Begins a move of the copy and the center toward each other.
-void ElasticExchange::meet_center(const Context& context) {
+void ElasticExchange::begin_move(const Context& context) {
   phase_ = Phase::reading_center;
   call_center(context, [&](auto& center) { center.read(context, {.step = step_, .plan = {}}); });
 }
@@ -157,9 +157,9 @@ void ElasticExchange::write(const Context& context, Write write) {
   apply(write);
   step_ = write.step;
   samples_total_ = write.samples_total;
-  samples_since_ += write.update.samples;
+  samples_since_move_ += write.update.samples;
   if (step_ % settings_.every > 0) return context.out.push_back(Written{step_});
-  meet_center(context);
+  begin_move(context);
 }
 
 /// Applies the mean gradient of the step at the full rate, whatever its number of samples. The
@@ -170,7 +170,7 @@ void ElasticExchange::apply(const Write& write) {
   for (const Update::Part& part : write.update.parts) {
     if (part.values.empty()) continue;
     RangeValues& values = copy_[part.range];
-    values.samples = center_samples_ + samples_since_ * workers_;
+    values.samples = center_samples_ + samples_since_move_ * workers_;
     options_.applier->apply(*options_.layout, part.range, values, part.values, weight);
   }
 }
@@ -178,7 +178,7 @@ void ElasticExchange::apply(const Write& write) {
 /// Moves the center once more if needed, so that it also contains the steps since the last move.
 void ElasticExchange::end(const Context& context, const EndWrites& end) {
   has_ended_ = true;
-  if (has_copy() && step_ > moved_at_) return meet_center(context);
+  if (has_copy() && step_ > moved_at_) return begin_move(context);
   center_.end(context, end);
 }
 

@@ -113,7 +113,6 @@ class ElasticExchange {
   }
   /// Returns the step after which the owners have the worker's last move.
   [[nodiscard]] Step moved_at() const noexcept { return moved_at_; }
-  /// True if this member has a copy of the model.
   [[nodiscard]] bool has_copy() const { return !copy_.empty(); }
   /// Returns the values with which the worker computes. Requires: has_copy(), and that T is their
   /// type.
@@ -130,12 +129,12 @@ class ElasticExchange {
 
   template <class Event>
   void call_center(const Context& context, Event event);
-  void take_answer(const Context& context, std::size_t from);
+  void take_answer(const Context& context, std::size_t first);
   void on_center_read(const Context& context, std::vector<Value> values);
   void on_center_moved(const Context& context);
   void answer_read(const Context& context, const Read& read);
   void apply(const Write& write);
-  void meet_center(const Context& context);
+  void begin_move(const Context& context);
   [[nodiscard]] Update move_toward(const std::vector<Value>& center);
 
   ElasticSettings settings_;
@@ -153,11 +152,10 @@ class ElasticExchange {
   /// The step after which the worker last moved the center, and the samples of the steps since
   /// then.
   Step moved_at_ = 0;
-  std::uint64_t samples_since_ = 0;
+  std::uint64_t samples_since_move_ = 0;
   /// The number of samples of all workers that the center contained when the worker last read it,
   /// plus those that the worker's own move added then.
   std::uint64_t center_samples_ = 0;
-  /// True once the worker has ended.
   bool has_ended_ = false;
 };
 

@@ -26,13 +26,13 @@ Result<GossipSettings> parse_gossip(std::string_view name) {
                    suggest(graph, std::vector<std::string>{GossipExchange::arguments.begin(),
                                                            GossipExchange::arguments.end()})};
   }
-  settings.lag = reader.count("lag", settings.lag, 0, lag_max);
+  settings.steps_in_flight_max = reader.count("lag", settings.steps_in_flight_max, 0, lag_max);
   if (auto done = reader.finish(); !done) return Error{"exchange: " + done.error().message};
   return settings;
 }
 
 GossipExchange::GossipExchange(const ExchangeOptions& options)
-    : WorkerModel(options), settings_(parse_gossip(options.name).value()), weights_(ranges()) {}
+    : WorkerModel(options), settings_(parse_gossip(options.name).value()), push_sums_(ranges()) {}
 
 Result<void> GossipExchange::check_argument(std::string_view argument) {
   if (auto settings = parse_gossip(std::string{name} + ":" + std::string{argument}); !settings)
@@ -51,23 +51,23 @@ void GossipExchange::write(const Context& context, const Write& write) {
   send_next(context);
 }
 
-/// Adds the worker's update to its numerator as if the worker were alone: lr samples/batch times
-/// the gradient. So the mean of all numerators moves as far as the update of one of several workers
-/// moves a model that they share.
+/// Applies the update to the worker's copy, so that w z, the numerator of push-sum, moves by
+/// lr * (samples / batch) * gradient, as if the worker were alone. So the mean of all numerators
+/// moves as far as one worker's update moves a model that all workers share.
 void GossipExchange::apply(const Write& write) {
   if (write.step <= known_steps(self()).step) return;  // a checkpoint contains it
-  learn(self(), {write.step, write.samples_total});
+  record_progress(self(), {write.step, write.samples_total});
   const std::uint64_t samples = samples_of_all();
   const Applier& applier = *options().applier;
   const std::size_t workers = others().size() + 1;
-  const double weight =
+  const double factor =
       static_cast<double>(workers) * applier.weight(write.update.samples, workers);
   for (const Update::Part& part : write.update.parts) {
-    if (began_with(part.range, write.step)) continue;
-    RangeWeight& own = weights_[part.range];
+    if (initial_state_contains(part.range, write.step)) continue;
+    PushSumState& own = push_sums_[part.range];
     values(part.range).samples = samples;
     applier.apply(*options().layout, part.range, values(part.range), part.values,
-                  weight / own.weight);
+                  factor / own.weight);
     ++own.versions;
   }
 }
@@ -86,7 +86,7 @@ std::optional<MemberIncarnation> GossipExchange::draw_target(const Context& cont
 
 /// Returns how much of the weight of a range the worker sends: all once it has ended.
 double GossipExchange::weight_to_send(RangeId range) const {
-  const RangeWeight& own = weights_[range];
+  const PushSumState& own = push_sums_[range];
   return ended_at_ ? own.weight : push_weight(own.weight, own.weight_min);
 }
 
@@ -99,7 +99,7 @@ std::size_t GossipExchange::in_flight(const MemberIncarnation& target) const {
   return count;
 }
 
-/// Begins a transfer with all that this worker knows of the progress of all.
+/// Begins a transfer with all that this worker knows of the progress of all workers.
 void GossipExchange::begin_transfer(const Context& context, const MemberIncarnation& target,
                                     Step step) {
   const Step number = next_number(step);
@@ -107,8 +107,9 @@ void GossipExchange::begin_transfer(const Context& context, const MemberIncarnat
   transfers_.push_back({.step = step, .target = target, .in_flight = {{number, {}}}});
 }
 
-/// Sends the next ranges while fewer than `window` messages are in flight. The write of step k is
-/// done once others have acknowledged all that this worker sent them in the steps up to k - lag.
+/// Sends the next ranges while fewer than `window` messages are in flight. Answers the
+/// write once others have acknowledged all transfers but those of the last steps_in_flight_max
+/// steps.
 void GossipExchange::send_next(const Context& context) {
   for (Transfer& transfer : transfers_) {
     std::size_t count = in_flight(transfer.target);
@@ -117,19 +118,19 @@ void GossipExchange::send_next(const Context& context) {
       if (weight == 0) continue;
       const Step number = next_number(transfer.step);
       send(context, transfer.target.id, transfer.next, number, weight);
-      transfer.in_flight.push_back({number, std::exchange(weights_[transfer.next].taken, {})});
+      transfer.in_flight.push_back({number, std::exchange(push_sums_[transfer.next].taken, {})});
       ++count;
     }
   }
   std::erase_if(transfers_, [&](const Transfer& transfer) {
     return transfer.next == ranges() && transfer.in_flight.empty();
   });
-  if (writing_ && (transfers_.empty() || transfers_.front().step + settings_.lag > *writing_))
+  if (writing_ &&
+      (transfers_.empty() || transfers_.front().step + settings_.steps_in_flight_max > *writing_))
     context.out.push_back(Written{*std::exchange(writing_, std::nullopt)});
   hand_over(context);
 }
 
-/// Sends a part of the weight of a range.
 void GossipExchange::send(const Context& context, MemberId to, RangeId range, Step number,
                           double weight) {
   context.send(to,
@@ -137,8 +138,8 @@ void GossipExchange::send(const Context& context, MemberId to, RangeId range, St
                        options().rounds_to_bf16 && !ended_at_
                            ? round_to_send(range, weight)
                            : slice_of(options().layout->ranges[range], values(range), nullptr)});
-  weights_[range].weight -= weight;
-  ++weights_[range].versions;
+  push_sums_[range].weight -= weight;
+  ++push_sums_[range].versions;
 }
 
 /// Returns the values of a range with the precision of bfloat16. Adds the rounding error, times the
@@ -146,18 +147,18 @@ void GossipExchange::send(const Context& context, MemberId to, RangeId range, St
 /// weight is left.
 Slice GossipExchange::round_to_send(RangeId range, double weight) {
   RangeValues& own = values(range);
-  const auto now = std::as_const(*own.value).as<float>();
-  const auto sent = Buffer::make<float>(now.size());
-  const auto kept = Buffer::make<float>(now.size());
-  const std::span<float> errors = kept->as<float>();
-  std::ranges::copy(now, sent->as<float>().begin());
+  const auto current = std::as_const(*own.value).as<float>();
+  const auto rounded = Buffer::make<float>(current.size());
+  const auto corrected = Buffer::make<float>(current.size());
+  const std::span<float> errors = corrected->as<float>();
+  std::ranges::copy(current, rounded->as<float>().begin());
   std::ranges::fill(errors, 0.0F);
-  models::Bf16::round(sent->as<float>(), errors);
-  const auto part = static_cast<float>(weight / (weights_[range].weight - weight));
-  std::ranges::transform(now, errors, errors.begin(),
+  models::Bf16::round(rounded->as<float>(), errors);
+  const auto part = static_cast<float>(weight / (push_sums_[range].weight - weight));
+  std::ranges::transform(current, errors, errors.begin(),
                          [part](float value, float error) { return value + part * error; });
-  own.value = kept;
-  return {sent, 0, now.size(), nullptr, true};
+  own.value = corrected;
+  return {rounded, 0, current.size(), nullptr, true};
 }
 
 bool GossipExchange::on(const Context& context, MemberId from, const GossipReceived& received) {
@@ -183,16 +184,16 @@ void GossipExchange::acknowledge(const Context& context, std::vector<Taken>& tak
 bool GossipExchange::on(const Context& context, MemberId from,
                         const std::shared_ptr<const PushSum>& sent) {
   if (ranges() == 0) return true;
-  if (has_all_copies_)
-    add(context, from, *sent);
+  if (has_all_ranges_)
+    mix_in(context, from, *sent);
   else
-    weights_[sent->range].waiting.emplace_back(from, sent);
+    push_sums_[sent->range].waiting.emplace_back(from, sent);
   return true;
 }
 
-/// Mixes this worker's copy with what another one has sent. Requires: has_all_copies_.
-void GossipExchange::add(const Context& context, MemberId from, const PushSum& sent) {
-  RangeWeight& own = weights_[sent.range];
+/// Mixes this worker's copy with what another one has sent. Requires: has_all_ranges_.
+void GossipExchange::mix_in(const Context& context, MemberId from, const PushSum& sent) {
+  PushSumState& own = push_sums_[sent.range];
   own.weight += sent.weight;
   options().applier->mix(values(sent.range), sent.value, sent.weight / own.weight);
   ++own.versions;
@@ -203,7 +204,7 @@ void GossipExchange::add(const Context& context, MemberId from, const PushSum& s
 }
 
 bool GossipExchange::on(const Context& context, MemberId from, const KnownProgress& known) {
-  learn(known.workers);
+  record_progress(known.workers);
   if (configuration().find(from) != nullptr) context.send(from, GossipReceived{known.step});
   if (ended_at_) {
     must_hand_over_ = true;
@@ -219,22 +220,22 @@ void GossipExchange::end(const Context& context, const EndWrites& end) {
   ended_at_ = last_number_ = end.step;
   must_hand_over_ = true;
   for (Transfer& transfer : transfers_) transfer.next = ranges();
-  for (const MemberIncarnation& other : others()) context.send(other.id, own_end());
+  for (const MemberIncarnation& other : others()) context.send(other.id, ended_message());
   hand_over(context);
 }
 
-/// Returns the message that tells others of this worker's end. Requires: the worker has ended. A
-/// worker that never had a copy brought no weight, so the message says that it is at step 0. A
-/// worker that had a copy brought weight even if it made no step, so the message says at least 1.
-Ended GossipExchange::own_end() const {
-  return {self().id, is_whole() ? std::max<Step>(*ended_at_, 1) : 0, is_leaving_};
+/// Returns the message that tells others of this worker's end. Requires: the worker has ended. The
+/// step in the message is 0 if the worker never had a copy, and so added no weight; else it is at
+/// least 1, even if the worker made no step.
+Ended GossipExchange::ended_message() const {
+  return {self().id, has_all_ranges() ? std::max<Step>(*ended_at_, 1) : 0, is_leaving_};
 }
 
 void GossipExchange::leave(const Context& context) {
   is_leaving_ = true;
   if (!ended_at_) return;
   must_hand_over_ = true;
-  for (const MemberIncarnation& other : others()) context.send(other.id, own_end());
+  for (const MemberIncarnation& other : others()) context.send(other.id, ended_message());
   hand_over(context);
 }
 
@@ -242,11 +243,11 @@ void GossipExchange::leave(const Context& context) {
 void GossipExchange::on(const Context& context, const Ended& ended) {
   const Member* worker = configuration().find(ended.worker);
   if (worker == nullptr || ranges() == 0) return;
-  const auto former = successor(configuration());
+  const auto former = handover_target(configuration());
   ended_.insert({worker->id, worker->incarnation});
   if (ended.leaves) leaving_[{worker->id, worker->incarnation}] = ended.step;
   if (ended_at_) {
-    must_hand_over_ |= successor(configuration()) != former;
+    must_hand_over_ |= handover_target(configuration()) != former;
     return hand_over(context);
   }
   for (Transfer& transfer : transfers_)
@@ -255,13 +256,13 @@ void GossipExchange::on(const Context& context, const Ended& ended) {
 }
 
 bool GossipExchange::has_weight() const {
-  return std::ranges::any_of(weights_, [](const RangeWeight& own) { return own.weight > 0; });
+  return std::ranges::any_of(push_sums_, [](const PushSumState& own) { return own.weight > 0; });
 }
 
 /// Returns the worker to which workers hand over when they end: the one with the lowest id among
-/// the workers that are not leaving, because it answers for the model once the others have left.
+/// the workers that are not leaving, because it replies to observers once the others have left.
 /// nullopt if all are leaving.
-std::optional<MemberIncarnation> GossipExchange::successor(
+std::optional<MemberIncarnation> GossipExchange::handover_target(
     const Configuration& configuration) const {
   for (const Member& member : configuration.members) {  // ascending by id
     if (!member.works) continue;
@@ -272,26 +273,26 @@ std::optional<MemberIncarnation> GossipExchange::successor(
   return std::nullopt;
 }
 
-/// True once others have taken all that this worker has sent, and successor() has all that this
-/// worker's copy contains, and all that others have sent to this worker.
+/// True once others have taken all that this worker has sent, and handover_target() has all that
+/// this worker's copy contains, and all that others have sent to this worker.
 bool GossipExchange::may_leave() const {
   if (ranges() == 0 || !has_configuration()) return true;
-  const auto target = successor(configuration());
+  const auto target = handover_target(configuration());
   if (!target || *target == self()) return transfers_.empty();
   const bool is_waiting =
-      std::ranges::any_of(weights_, [](const RangeWeight& own) { return !own.waiting.empty(); });
+      std::ranges::any_of(push_sums_, [](const PushSumState& own) { return !own.waiting.empty(); });
   return ended_at_ && transfers_.empty() && !must_hand_over_ && !has_weight() && !is_waiting;
 }
 
-/// If the worker has ended, sends all that it knows and all the weight that it has to successor().
-/// The values stay here as a copy without weight, in case successor() dies. A PushSum that comes
-/// after the end is acknowledged only when successor() has its weight, so that its sender is not
-/// done before.
+/// If the worker has ended, sends all that it knows and all the weight that it has to
+/// handover_target(). The values stay here as a copy without weight, in case handover_target()
+/// dies. A PushSum that comes after the end is acknowledged only when handover_target() has its
+/// weight, so that its sender neither counts the step nor leaves before.
 void GossipExchange::hand_over(const Context& context) {
   if (!ended_at_) return;
-  const auto target = successor(configuration());
+  const auto target = handover_target(configuration());
   if (!target || *target == self()) {
-    for (RangeWeight& own : weights_) acknowledge(context, own.taken);
+    for (PushSumState& own : push_sums_) acknowledge(context, own.taken);
     for (Transfer& transfer : transfers_)
       for (Sent& sent : transfer.in_flight) acknowledge(context, sent.contains);
     return;
@@ -308,26 +309,26 @@ void GossipExchange::hand_over(const Context& context) {
 
 // --- members ------------------------------------------------------------------------------------
 
-/// If workers have left, the workers that stay have the weight of those, too. Lowers this worker's
-/// weight by the same factor as the others do, but not below its least weight (weight_min). So the
-/// mean weight stays 1, and updates move the mean of the copies as far as before. Returns false,
-/// and changes nothing, if the worker that got the weight of the workers that left is gone or has
-/// ended.
+/// If workers have left, the workers that stay have the weight of the leavers, too. Lowers this
+/// worker's weight by the same factor as the others do, but not below its weight_min. So the mean
+/// weight stays 1, and updates move the mean of the copies as far as before. Returns false, and
+/// changes nothing, if handover_target(before), which got the leavers' weight, is not in `next` or
+/// has ended.
 bool GossipExchange::lower_weights(const Configuration& before, const Configuration& next) {
   const auto is_in_next = [&](const MemberIncarnation& worker) {
     return next.contains(worker.id, worker.incarnation);
   };
-  const auto target = successor(before);
+  const auto target = handover_target(before);
   if (!target || !is_in_next(*target) || ended_.contains(*target)) return false;
   if (*target == self() && ended_at_) return false;
   const auto stay = std::ranges::count_if(before.members, [&](const Member& member) {
     return member.works && is_in_next({member.id, member.incarnation});
   });
-  // Workers that never had a copy had no weight (own_end()).
+  // Workers that never had a copy had no weight (ended_message()).
   const auto left = std::ranges::count_if(
       leaving_, [&](const auto& worker) { return worker.second > 0 && !is_in_next(worker.first); });
   const double factor = static_cast<double>(stay) / static_cast<double>(stay + left);
-  for (RangeWeight& own : weights_)
+  for (PushSumState& own : push_sums_)
     own.weight = std::max(own.weight * factor, std::min(own.weight, own.weight_min));
   return true;
 }
@@ -338,8 +339,8 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   if (ranges() == 0) return;
   if (former == 0 && next->epoch == 1) {
     take_initial_states();
-    has_all_copies_ = true;
-    for (RangeWeight& own : weights_) own.weight = 1;
+    has_all_ranges_ = true;
+    for (PushSumState& own : push_sums_) own.weight = 1;
     return;
   }
   const auto is_gone = [&](const MemberIncarnation& worker) {
@@ -347,24 +348,23 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   };
   if (ended_at_) {
     for (const MemberIncarnation& other : others())
-      if (!before->contains(other.id, other.incarnation)) context.send(other.id, own_end());
-    must_hand_over_ |= successor(*next) != successor(*before);
+      if (!before->contains(other.id, other.incarnation)) context.send(other.id, ended_message());
+    must_hand_over_ |= handover_target(*next) != handover_target(*before);
   }
-  // Dead workers may have had more than their part of all weight. If the workers that are left all
-  // had only their least weight, none of them would send any more. So the least weight is lowered.
   const bool is_handed_over = before && lower_weights(*before, *next);
   const auto is_dead_worker = [&](const Member& member) {
     const MemberIncarnation worker{member.id, member.incarnation};
     return member.works && is_gone(worker) && !(is_handed_over && leaving_.contains(worker));
   };
   const bool have_died = before && std::ranges::any_of(before->members, is_dead_worker);
-  // A worker that leaves may die before it has handed over all its weight. Only the worker to which
-  // it hands over can know that.
+  // A worker may leave and die before it has handed over all. Only handover_target() can know that.
   const bool have_left = is_handed_over && std::ranges::any_of(leaving_, [&](const auto& worker) {
                            return is_gone(worker.first);
                          });
+  // A worker that has only its weight_min sends nothing (push_weight()). If dead workers had most
+  // of the weight, that may be so for all others. So weight_min falls to half of the weight.
   const double lowest = have_died ? 0 : first_weight_min / 2;
-  for (RangeWeight& own : weights_)
+  for (PushSumState& own : push_sums_)
     if ((have_died || have_left) && own.weight > 0)
       own.weight_min = std::min(own.weight_min, std::max(own.weight / 2, lowest));
   std::erase_if(ended_, is_gone);
@@ -379,15 +379,16 @@ void GossipExchange::on_configuration(const Context& context, const Configuratio
   request_missing_copies(context);
 }
 
-/// A worker that joins brings a weight of 1 once it has the copies of all ranges, like the workers
-/// with which the job started. If it leaves and has told the others so (own_end()), it brings none.
+/// A worker that joins gets a weight of 1 once it has the copies of all ranges, like the workers
+/// with which the job started, but 0 if it has told the others that it leaves (ended_message()).
 bool GossipExchange::on(const Context& context, MemberId from, const ModelReply& reply) {
   if (!install(context, from, reply)) return true;
-  if (is_whole()) {
-    has_all_copies_ = true;
-    for (RangeWeight& own : weights_) {
+  if (has_all_ranges()) {
+    has_all_ranges_ = true;
+    for (PushSumState& own : push_sums_) {
       own.weight = ended_at_ && is_leaving_ ? 0 : 1;
-      for (const auto& [sender, sent] : std::exchange(own.waiting, {})) add(context, sender, *sent);
+      for (const auto& [sender, sent] : std::exchange(own.waiting, {}))
+        mix_in(context, sender, *sent);
     }
   }
   request_copy(context);

@@ -14,10 +14,10 @@
 /// so the sums do not change.
 ///
 /// Step k counts when its update is in the worker's own copy and other workers have acknowledged
-/// all that the worker sent them in the steps up to k - lag. So another worker that sees the step
-/// may read a copy that does not contain the step's update. With a lag, messages travel while the
-/// worker computes (overlap SGP, section 4 of the paper). Barriers bound how far workers part; they
-/// promise nothing about what is read.
+/// all that the worker sent them in the steps up to k - N, where N is the argument `lag`. So
+/// another worker that sees the step may read a copy that does not contain the step's update. With
+/// N > 0, messages travel while the worker computes (overlap SGP, section 4 of the paper). Barriers
+/// bound how far the workers' steps differ; they promise nothing about reads.
 #pragma once
 
 #include <array>
@@ -39,9 +39,9 @@ namespace starling::core {
 /// To whom a worker sends, and when a step counts.
 struct GossipSettings {
   GossipGraph graph = GossipGraph::exponential;
-  /// Step k counts as soon as other workers have acknowledged all that this worker sent them in the
-  /// steps up to k - lag. 0 to 64.
-  Step lag = 0;
+  /// When step k counts, PushSums of at most this many last steps, k included, may be
+  /// unacknowledged: the argument `lag`, 0 to 64.
+  Step steps_in_flight_max = 0;
 
   bool operator==(const GossipSettings&) const = default;
 };
@@ -93,18 +93,19 @@ class GossipExchange : public WorkerModel {
   [[nodiscard]] bool may_leave() const;
 
   /// Returns the push-sum weight. Requires: has_copy(range).
-  [[nodiscard]] double weight(RangeId range) const { return weights_[range].weight; }
+  [[nodiscard]] double weight(RangeId range) const { return push_sums_[range].weight; }
   /// True if another worker may not have taken yet what this one has sent.
   [[nodiscard]] bool is_sending() const { return !transfers_.empty(); }
   /// Returns how often the copy has changed. Requires: has_copy(range).
-  [[nodiscard]] std::uint64_t versions(RangeId range) const { return weights_[range].versions; }
+  [[nodiscard]] std::uint64_t versions(RangeId range) const { return push_sums_[range].versions; }
 
  private:
   /// The sender and the number (PushSum::step) of a PushSum that this worker has taken and not
   /// acknowledged yet.
   using Taken = std::pair<MemberIncarnation, Step>;
-  /// This worker's push-sum weight of a range; 0 if it has no copy.
-  struct RangeWeight {
+  /// This worker's push-sum of a range.
+  struct PushSumState {
+    /// 0 if this worker has no copy.
     double weight = 0;
     /// The least weight that the worker keeps while it runs; see first_weight_min.
     double weight_min = first_weight_min;
@@ -143,25 +144,25 @@ class GossipExchange : public WorkerModel {
   [[nodiscard]] double weight_to_send(RangeId range) const;
   void send(const Context& context, MemberId to, RangeId range, Step number, double weight);
   [[nodiscard]] Slice round_to_send(RangeId range, double weight);
-  void add(const Context& context, MemberId from, const PushSum& sent);
+  void mix_in(const Context& context, MemberId from, const PushSum& sent);
   void acknowledge(const Context& context, std::vector<Taken>& taken) const;
-  [[nodiscard]] std::optional<MemberIncarnation> successor(
+  [[nodiscard]] std::optional<MemberIncarnation> handover_target(
       const Configuration& configuration) const;
   void hand_over(const Context& context);
-  [[nodiscard]] Ended own_end() const;
+  [[nodiscard]] Ended ended_message() const;
   bool lower_weights(const Configuration& before, const Configuration& next);
 
   GossipSettings settings_;
   /// By range; empty if this member is no worker.
-  std::vector<RangeWeight> weights_;
+  std::vector<PushSumState> push_sums_;
   /// True once this worker has a copy of each range. Before that, it has no weight.
-  bool has_all_copies_ = false;
+  bool has_all_ranges_ = false;
   /// The workers that have made their last step, as far as this one knows.
   std::set<MemberIncarnation> ended_;
-  /// The workers among these whose members leave, with their last steps.
+  /// The workers among these whose members leave, with the steps in their Ended.
   std::map<MemberIncarnation, Step> leaving_;
 
-  /// The step that does not count yet.
+  /// The step of the current write, until it counts.
   std::optional<Step> writing_;
   /// The messages that other workers may not have taken yet, in the order of the steps.
   std::vector<Transfer> transfers_;
@@ -170,7 +171,7 @@ class GossipExchange : public WorkerModel {
   /// The number of the last message, once the worker has ended.
   Step last_number_ = 0;
   bool is_leaving_ = false;
-  /// True if the worker has ended, and successor() may lack a part of the progress() known here.
+  /// True if the worker has ended, and handover_target() may lack a part of progress().
   bool must_hand_over_ = false;
 };
 

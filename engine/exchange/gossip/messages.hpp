@@ -27,8 +27,8 @@ struct PushSum {
   static constexpr auto fields(auto& m) { return std::tie(m.range, m.step, m.weight, m.value); }
 };
 
-/// Worker to the worker to which it sends its PushSums of a step: the progress of each worker, as
-/// far as the sender knows it.
+/// Worker to another worker, before the PushSums of a step: the progress of each worker, as far as
+/// the sender knows it.
 struct KnownProgress {
   /// As PushSum::step.
   Step step = 0;

@@ -51,9 +51,9 @@ void LeaderExchange::write(const Context& context, const Write& write) {
   writing_ = write.step;
   if (write.step % settings_.every == 0) {
     const bool is_global = write.step % settings_.global_every == 0;
-    const auto informed = is_global ? others() : others_of_group();
-    report(context, informed);
-    if (const auto leader = leader_among(informed)) {
+    const auto receivers = is_global ? others() : others_of_group();
+    report(context, receivers);
+    if (const auto leader = leader_among(receivers)) {
       move_ = {.leader = *leader, .part = is_global ? settings_.global_pull : settings_.pull};
       ask_for_values(context);
     }
@@ -74,13 +74,13 @@ bool LeaderExchange::apply(const Context& context, const Write& write) {
              "step, or another exchange"});
     return false;
   }
-  learn(self(), {write.step, write.samples_total});
+  record_progress(self(), {write.step, write.samples_total});
   since_report_.sum += update.loss.value_or(0) * update.samples;
   since_report_.samples += update.samples;
   const std::uint64_t samples = expected_samples();
   const double weight = update.samples > 0 ? 1 : 0;
   for (const Update::Part& part : update.parts) {
-    if (part.values.empty() || began_with(part.range, write.step)) continue;
+    if (part.values.empty() || initial_state_contains(part.range, write.step)) continue;
     values(part.range).samples = samples;
     options().applier->apply(*options().layout, part.range, values(part.range), part.values,
                              weight);
@@ -190,7 +190,7 @@ bool LeaderExchange::on(const Context& context, MemberId from, const LossReport&
   const Member* member = configuration().find(from);
   if (member == nullptr) return true;
   const MemberIncarnation worker{member->id, member->incarnation};
-  if (report.step > 0) learn(worker, {report.step, report.samples});
+  if (report.step > 0) record_progress(worker, {report.step, report.samples});
   Reported& reported = reported_by(worker);
   if (report.loss) reported.loss = report.loss;
   reported.own_samples = known_steps(self()).samples;

@@ -97,7 +97,6 @@ class LeaderExchange : public WorkerModel {
   }
 
  private:
-  /// A move toward a leader.
   struct Move {
     MemberIncarnation leader;
     double part = 0;

@@ -1,6 +1,6 @@
 /// The ownership exchange: each range has owners, which apply the updates that workers push and
-/// answer the reads that workers pull (docs/design/0006-range-ownership.md). Servers or peers own
-/// ranges; the council decides which of them (Configuration::ranges).
+/// answer the workers' pulls (docs/design/0006-range-ownership.md). Servers or peers own ranges;
+/// the council decides who owns which range (Configuration::ranges).
 #pragma once
 
 #include <memory>

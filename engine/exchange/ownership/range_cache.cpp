@@ -37,13 +37,13 @@ std::optional<Rows> RangeCache::missing(RangeId id, const Rows& rows, Step oldes
 
 void RangeCache::put(RangeId id, const Slice& values, Step floor) {
   const Range& range = layout_->ranges[id];
-  CachedRange& cache = cached(id);
+  CachedRange& cache = find_or_add(id);
   put_slice(range, cache.values, values);
   for_each_row(range, values.rows, [&](std::uint32_t row) { cache.floors[row] = floor; });
 }
 
 Slice RangeCache::read(RangeId id, const Rows& rows) {
-  return slice_of(layout_->ranges[id], cached(id).values, rows);
+  return slice_of(layout_->ranges[id], find_or_add(id).values, rows);
 }
 
 void RangeCache::apply(RangeId id, const Slice& update, std::uint32_t samples, std::size_t workers,
@@ -56,7 +56,7 @@ void RangeCache::apply(RangeId id, const Slice& update, std::uint32_t samples, s
   applier_->apply(*layout_, id, values, update, applier_->weight(samples, workers));
 }
 
-RangeCache::CachedRange& RangeCache::cached(RangeId id) {
+RangeCache::CachedRange& RangeCache::find_or_add(RangeId id) {
   const auto [entry, is_new] = ranges_.try_emplace(id);
   if (is_new) {
     const Range& range = layout_->ranges[id];

@@ -46,7 +46,7 @@ class RangeCache {
     /// of all workers; nullopt if they were not read.
     std::vector<std::optional<Step>> floors;
   };
-  CachedRange& cached(RangeId range);
+  CachedRange& find_or_add(RangeId range);
 
   std::shared_ptr<const Layout> layout_;
   ApplierPtr applier_;

@@ -193,10 +193,10 @@ void RangeClient::send_part(const OwnershipContext& context, std::uint32_t part)
                       is_join_, configuration_->ranges[range].owner_epoch});
 }
 
-/// `part` was answered: sends the next part that is queued for the same owner.
-void RangeClient::send_next(const OwnershipContext& context, std::uint32_t part) {
-  if (sent_to_[part] == not_sent) return;  // a former owner has answered
-  OwnerWindow& window = window_of(sent_to_[part]);
+/// The part `answered` has an answer: sends the next part that is queued for the same owner.
+void RangeClient::refill_window(const OwnershipContext& context, std::uint32_t answered) {
+  if (sent_to_[answered] == not_sent) return;  // a former owner has answered
+  OwnerWindow& window = window_of(sent_to_[answered]);
   --window.in_flight;
   while (!window.queued.empty()) {
     const std::uint32_t next = window.queued.back();
@@ -217,7 +217,7 @@ void RangeClient::on(const OwnershipContext& context, const Value& value) {
     values_[part] = value;
   }
   is_answered_[part] = true;
-  if (--unanswered_ > 0) return send_next(context, part);
+  if (--unanswered_ > 0) return refill_window(context, part);
   finish_read(context);
 }
 
@@ -237,7 +237,7 @@ void RangeClient::on(const OwnershipContext& context, const Ack& ack) {
   const auto position = static_cast<std::size_t>(part - parts.begin());
   if (is_answered_[position]) return;
   is_answered_[position] = true;
-  if (--unanswered_ > 0) return send_next(context, static_cast<std::uint32_t>(position));
+  if (--unanswered_ > 0) return refill_window(context, static_cast<std::uint32_t>(position));
   finish_write(context);
 }
 

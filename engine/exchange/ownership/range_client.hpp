@@ -34,13 +34,14 @@ class RangeClient {
                        std::optional<RangeCache> cache = std::nullopt)
       : options_(options), cache_(std::move(cache)) {}
 
-  /// Adopts a configuration: sends the pulls and pushes that former owners have not answered to the
-  /// new owners. Call it before all else. Requires: no range is lost.
+  /// Adopts a configuration: sends the new owners the pulls and pushes that the former ones have
+  /// not answered. Call it before all else. Requires: no range is lost.
   void on_configuration(const OwnershipContext& context, ConfigurationPtr next);
 
   // Requires, for read(), write() and enter(): the client is idle.
   void read(const OwnershipContext& context, Read read);
   void write(const OwnershipContext& context, Write write);
+  /// bsp only: announces to the owners of all ranges that this worker has joined.
   void enter(const OwnershipContext& context, const Enter& enter);
   void end(const OwnershipContext& context, const EndWrites& end);
 
@@ -65,7 +66,7 @@ class RangeClient {
   void send_unsent(const OwnershipContext& context);
   void send_or_queue(const OwnershipContext& context, std::uint32_t part);
   void send_part(const OwnershipContext& context, std::uint32_t part);
-  void send_next(const OwnershipContext& context, std::uint32_t part);
+  void refill_window(const OwnershipContext& context, std::uint32_t answered);
   void send_end(const OwnershipContext& context) const;
 
   RangeClientOptions options_;
@@ -76,7 +77,8 @@ class RangeClient {
   std::vector<OwnerId> primaries_;
 
   Phase phase_ = Phase::idle;
-  /// Read::step, Read::oldest and Read::floor of the current read.
+  /// The step of the current read, the step up to which its values must contain all updates, and
+  /// the step that all workers are known to have reached.
   Step read_step_ = 0;
   Step read_oldest_ = 0;
   Step read_floor_ = 0;
@@ -93,15 +95,15 @@ class RangeClient {
   std::vector<std::uint32_t> position_;
   /// The update that is being pushed, sorted by range; kept until every owner holds it.
   Write write_;
-  /// True while the client announces a worker that joins (Enter): it sends each range a push
-  /// without an update (Push::is_join), which counts as a step.
+  /// True while enter() announces this worker: the client sends the primary owner of each range a
+  /// push without an update (Push::is_join).
   bool is_join_ = false;
   /// For each part of the plan or of the update: true if it has an answer. `values_` does not show
-  /// this, because the Value of a part without rows has no buffer either.
+  /// this: a part without rows has no buffer even when it is answered.
   std::vector<bool> is_answered_;
   std::size_t unanswered_ = 0;
-  /// One owner's window: the number of parts in flight to it, and the parts that are queued because
-  /// the window is full, the next one last.
+  /// One owner's window: the number of parts in flight to it, and a stack of the parts that wait
+  /// because the window is full. The back is sent first.
   struct OwnerWindow {
     std::size_t in_flight = 0;
     std::vector<std::uint32_t> queued;

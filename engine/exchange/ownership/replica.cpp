@@ -157,9 +157,9 @@ bool Replica::on(const OwnershipContext& context, MemberId from, const Held& hel
 }
 
 bool Replica::is_backup_of(RangeId range, Epoch owner_epoch, MemberId primary) const {
-  const OwnedRange& held = owned_range(range);
-  return owner_epoch > 0 && held.owner_epoch == owner_epoch && held.primary_id == primary &&
-         !held.primary;
+  const OwnedRange& owned = owned_range(range);
+  return owner_epoch > 0 && owned.owner_epoch == owner_epoch && owned.primary_id == primary &&
+         !owned.primary;
 }
 
 bool Replica::is_held_by_all(const OwnedRange& owned, std::uint64_t number) {

@@ -43,7 +43,6 @@ class Replica {
 
   /// Returns the ranges of which this member is a full owner, ascending.
   [[nodiscard]] std::vector<RangeId> full_ranges() const;
-  /// True if this member is a full owner of the range.
   [[nodiscard]] bool is_full_owner(RangeId range) const { return owned_range(range).full; }
   [[nodiscard]] bool is_primary(RangeId range) const { return owned_range(range).primary; }
   [[nodiscard]] Epoch owner_epoch(RangeId range) const { return owned_range(range).owner_epoch; }

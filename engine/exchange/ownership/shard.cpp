@@ -136,12 +136,12 @@ PushResult Shard::accept(const OwnershipContext& context, const Push& push, std:
   if (options_.bsp && push.step > last.step && push.step <= range.round) return PushResult::refused;
   if (push.step <= last.step) return PushResult::duplicate;
   last.step = push.step;
-  process(context, push, range, workers);
+  apply_or_queue(context, push, range, workers);
   return PushResult::accepted;
 }
 
-void Shard::process(const OwnershipContext& context, const Push& push, HeldRange& range,
-                    std::size_t workers) {
+void Shard::apply_or_queue(const OwnershipContext& context, const Push& push, HeldRange& range,
+                           std::size_t workers) {
   if (options_.bsp) return queue_push(context, push, range);
   if (!push.update.empty())
     options_.applier->apply(*options_.layout, push.range, range.values, push.update,
@@ -168,16 +168,16 @@ void Shard::on(const OwnershipContext& context, const Snapshot& request) {
   for (std::size_t i = 0; i < held_.size(); ++i) {
     const Step round = held_[i].round;
     if (request.round == 0 || round == request.round)
-      context.observe(make_state(ranges_[i], held_[i], request.request_id));
+      context.send_to_observer(make_state(ranges_[i], held_[i], request.request_id));
     else if (round > request.round)
       // The state after the requested round is gone. An empty state with the later round tells the
       // observer to request a round that is still to come.
-      context.observe({.range = ranges_[i],
-                       .value = {},
-                       .slots = {},
-                       .round = round,
-                       .ledger = {},
-                       .request_id = request.request_id});
+      context.send_to_observer({.range = ranges_[i],
+                                .value = {},
+                                .slots = {},
+                                .round = round,
+                                .ledger = {},
+                                .request_id = request.request_id});
   }
 }
 

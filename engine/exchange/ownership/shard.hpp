@@ -118,8 +118,8 @@ class Shard {
   [[nodiscard]] bool holds_rows(RangeId range, const Rows& rows) const;
   [[nodiscard]] Value value_of(const Pull& pull, const HeldRange& range) const;
   void send_value(const OwnershipContext& context, const Pull& pull, const HeldRange& range) const;
-  void process(const OwnershipContext& context, const Push& push, HeldRange& range,
-               std::size_t workers);
+  void apply_or_queue(const OwnershipContext& context, const Push& push, HeldRange& range,
+                      std::size_t workers);
   void count_samples(const Push& push, HeldRange& range);
   void queue_push(const OwnershipContext& context, const Push& push, HeldRange& range);
   void complete_rounds(const OwnershipContext& context, RangeId id, HeldRange& range);

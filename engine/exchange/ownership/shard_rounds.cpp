@@ -46,7 +46,7 @@ void Shard::complete_rounds(const OwnershipContext& context, RangeId id, HeldRan
     std::erase_if(range.waiting_pulls,
                   [&](const Pull& pull) { return range.round >= pull.after_step; });
     if (range.round == pending_snapshot_.round)
-      context.observe(make_state(id, range, pending_snapshot_.request_id));
+      context.send_to_observer(make_state(id, range, pending_snapshot_.request_id));
   }
 }
 

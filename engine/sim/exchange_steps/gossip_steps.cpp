@@ -45,7 +45,7 @@ bool GossipSteps::write(MemberId worker, Step step, Time now) {
 /// True if others have taken what the worker sent in all steps up to `step` but the last `lag`
 /// ones.
 bool GossipSteps::counts(const Worker& worker, Step step) const {
-  return worker.sending.empty() || worker.sending.front() + settings_.lag > step;
+  return worker.sending.empty() || worker.sending.front() + settings_.steps_in_flight_max > step;
 }
 
 void GossipSteps::receive(const Message& message, Time now) {
