@@ -24,6 +24,21 @@ AnyRole make_role(const AnyRoleOptions& options, RoleSetup setup) {
       options);
 }
 
+namespace {
+
+/// True if the role is done and, if it deals samples or work, all members know the current deal.
+/// Otherwise only this member may know what was taken, and others would take it again.
+template <Role R>
+bool may_leave(const R& role, const Configuration& configuration) {
+  if constexpr (requires { role.dealer(); })
+    if (const Dealer* dealer = role.dealer())
+      return role.is_done() && dealer->has_begun() &&
+             dealer->deal().number.epoch == configuration.members_since;
+  return role.is_done();
+}
+
+}  // namespace
+
 MemberCore::MemberCore(MemberOptions options)
     : options_(std::move(options)),
       role_(make_role(options_.role,
@@ -261,7 +276,7 @@ void MemberCore::repeat_request(const MemberContext& context) {
       send_unreliable(context, options_.seeds[context.random.below(options_.seeds.size())],
                       std::nullopt, make_peer_message(JoinRequest{options_.self}));
   } else if (state_ == State::member && is_leaving_) {
-    if (std::visit([](const auto& role) { return role.is_done(); }, role_))
+    if (std::visit([&](const auto& role) { return may_leave(role, *configuration_); }, role_))
       post_to_council(context,
                       make_peer_message(LeaveRequest{options_.self, configuration_->epoch}));
   } else {

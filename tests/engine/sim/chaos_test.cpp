@@ -214,6 +214,39 @@ faults 1
   EXPECT_EQ(report.violation, "");
 }
 
+/// All that know the present deal leave, node 2 last, while node 4 joins again. Node 4 must learn
+/// the deal before node 2 is gone; otherwise it deals samples again that were taken.
+TEST(ChaosRun, LastMemberThatKnowsTheDealStaysUntilAnotherDoes) {
+  const auto report = run_text(R"(seed 8364
+mode peer
+exchange broadcast
+cache no
+barrier tuned:progress
+recheck interval:auto
+workers 5
+servers 0
+ranges 4
+copies 2
+steps 14
+loss 0.13
+duplication 0.13
+reordering 0.2
+latency 1ms
+compute 5ms
+straggling 4
+beyond no
+fault suspect:at=67893us,node=4,lasts=1197377us
+fault leave:at=107839us,node=0
+fault partition:at=113610us,group=4,lasts=29624us
+fault leave:at=162860us,node=3
+fault suspect:at=210798us,node=3,lasts=87067us
+fault pair-partition:at=212370us,node=0,other=1,ways=2,lasts=1172521us
+fault leave:at=214983us,node=2
+faults 7
+)");
+  EXPECT_EQ(report.violation, "");
+}
+
 TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
   Scenario scenario;
   scenario.seed = 2;  // the workers of odd seeds end after epochs
